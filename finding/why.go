@@ -19,6 +19,9 @@ func ClauseIn(l words.Language, r model.Reason) string {
 		f = f.with(name, word)
 	}
 	for name, number := range r.Numbers {
+		if strings.HasSuffix(name, "_frames") {
+			number = some(number) // one reason of several
+		}
 		f = f.with(name, number)
 	}
 	if len(r.Of) > 0 {

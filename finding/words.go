@@ -324,8 +324,8 @@ var generalSentences = map[string]string{
 		`sockets there (--engine xdp:udp)`,
 	"why.account-missing": `the account of one end is missing`,
 	"why.account-wrong":   `the account of one end is impossible ({name})`,
-	"why.link-behind": `the emulated link {link} fell behind ({late_ratio} of its frames late, {overrun_frames} ` +
-		`without room, {refused_frames} not handed on)`,
+	"why.link-behind": `the emulated link {link} fell behind ({late_ratio} of its frames late` +
+		`[, {overrun_frames} without room][, {refused_frames} not handed on])`,
 	"why.link-unread": `the account of an emulated link is incomplete: [{of}|{text}]`,
 	"why.tcp-window": `the windows of TCP held it back for {held_ratio} of the time, not its congestion control ` +
 		`(receive window {receive_window_s}, send buffer {send_buffer_s})`,

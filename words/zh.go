@@ -385,7 +385,7 @@ var chinese = map[string]string{
 	"All runs, the median of each setting": "所有运行，每种参数取中位数", "Run by run, the settings that change most": "逐次运行，变化最大的参数",
 	"Runs": "运行次数", "Worst run": "最差的一次", "What changed": "有哪些变化", "Since": "起始时间",
 	"limit failed": "超过限值", "error": "出错", "%d runs are kept: %s --html out.html": "已保存 %d 次运行：%s --html out.html",
-	"Streams that carry nothing, %s": "不通的流，%s", "Stream": "流", "From port": "源端口", "To port": "目的端口", "Arrived": "到达",
+	"Streams that carry nothing, %s": "不通的流，%s", "Stream": "流序号", "From port": "源端口", "To port": "目的端口", "Arrived": "到达",
 	"Answers": "应答", "Came back": "返回",
 	"Delay, idle and at full load": "时延，空闲和满载", "The router's processor": "路由器的处理器", "The router's queues, clock and heat": "路由器的队列、主频和温度",
 	"{small} frames": "{small} 帧", "Largest frames": "最大帧", "{largest}[, {link_ratio:large} of the link]": "{largest}[，占链路 {link_ratio:large}]",

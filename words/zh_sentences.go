@@ -471,7 +471,7 @@ var chineseSentences = map[string]string{
 	"why.frames-astray":      `有 {packets} 个包绕过{node}的 XDP 程序到达，未计数；请在那里用套接字（--engine xdp:udp）`,
 	"why.account-missing":    `缺少一端的账目`,
 	"why.account-wrong":      `一端的账目不可能成立（{name}）`,
-	"why.link-behind":        `模拟链路（{link}）跟不上（{late_ratio} 的帧迟到，{overrun_frames} 帧没有空间，{refused_frames} 帧未能交出）`,
+	"why.link-behind":        `模拟链路（{link}）跟不上（{late_ratio} 的帧迟到[，{overrun_frames} 帧没有空间][，{refused_frames} 帧未能交出]）`,
 	"why.link-unread":        `一条模拟链路的账目不完整：[{of}|{text}]`,
 	"why.tcp-window":         `有 {held_ratio} 的时间是 TCP 窗口而不是拥塞控制在限制（接收窗口 {receive_window_s}，发送缓冲区 {send_buffer_s}）`,
 	"why.host-busy":          `本机没有空闲 CPU：{busy_ratio} 的时间都在忙`,
