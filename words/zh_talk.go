@@ -742,7 +742,7 @@ var chineseTalk = map[string]string{
 	"More, on that host: pelt explain %s":      "在那台主机上了解更多：pelt explain %s",
 	"iperf3 client %v: no result: %w":          "iperf3 客户端 %v：没有结果：%w",
 	"%w; %d clients before it had none either": "%w；之前还有 %d 个客户端也没有结果",
-	"%s %s %d B at %v":                         "%s %s %d B，速率 %v",
+	"%w %s %d B at %v":                         "%w %s %d B，速率 %v",
 	"path MTU":                                 "路径 MTU",
 
 	// Flags that cannot be.
