@@ -25,10 +25,7 @@ type Kind struct {
 	// Cycles finds what changed over several runs, which are shown as one run of so many cycles; nil: they are shown
 	// side by side.
 	Cycles Rule
-	// Line are the metrics of the line that tells of a trial, LinePart what each flow's part of it begins with;
-	// nil: the usual.
-	Line     []string
-	LinePart func(table.Group) string
+	Line   []string // the metrics of the line that tells of a trial; nil: the usual
 }
 
 // Kinds are all kinds of test, in display order. They are made by functions so that a build that runs none links none.

@@ -25,9 +25,6 @@ mesh is measured again and again, and pelt tells what changes.`,
   pelt mesh fleet: --every 5m --for 7d`,
 		Title: "Mesh of hosts",
 		Line:  []string{"loss_ratio", "delay_p50_ns", "round_trip_p50_ns"},
-		LinePart: func(g table.Group) string {
-			return g.Sayf("%s to %s", table.KeyOf("from").Of(g.Rows[0]).Text, table.KeyOf("to").Of(g.Rows[0]).Text)
-		},
 		Rules: []Rule{meshRule}, Cycles: meshCycles,
 	}
 }

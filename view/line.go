@@ -19,15 +19,15 @@ const mostWhy = 90
 
 // TrialLine tells what a trial showed: its figures, or what it taught a search.
 func TrialLine(d *model.Document, trial *model.Result) string {
-	in, metrics, partOf := d.Language, lineMetrics, table.Group.Name
-	if k := finding.KindOf(d); k.Line != nil {
-		metrics, partOf = k.Line, k.LinePart
+	in, metrics := d.Language, lineMetrics
+	if own := finding.KindOf(d).Line; own != nil {
+		metrics = own
 	}
 	one := *d
 	one.Results = []model.Result{*trial}
 	rows := table.Rows(&one)
 	var parts []string
-	for _, g := range table.By(rows, table.KeyOf("flow")) {
+	for _, g := range table.By(rows, table.KeyOf("pair"), table.KeyOf("flow")) {
 		var figures []string
 		for _, name := range metrics {
 			m := table.MetricOf(name)
@@ -46,7 +46,7 @@ func TrialLine(d *model.Document, trial *model.Result) string {
 		}
 		text := in.Join(figures)
 		if len(rows) > 1 {
-			text = partOf(g) + " " + text
+			text = finding.PlaceName(g) + " " + text
 		}
 		parts = append(parts, text)
 	}

@@ -44,6 +44,8 @@ func TestLines(t *testing.T) {
 	receiver.OtherAddresses = []string{"10.0.0.7"}
 	d.Plan.Target, d.Host = "nas", []model.Host{receiver}
 	fmt.Fprintln(&out, "nas of two addresses:", TargetOf(&d))
+	mesh := sample.Mesh()
+	fmt.Fprintln(&out, "A pair of a mesh:", TrialLine(&mesh, &mesh.Results[0]))
 	golden.File(t, "testdata/lines.txt", out.String())
 }
 
