@@ -108,7 +108,7 @@ func (c Comparison) byLevels(q Question) (Comparison, []table.Key, error) {
 			names = append(names, k.Name)
 		}
 	}
-	varies := []any{"run", q.Docs[0].ID, "varies", Names(q.Docs[0].Language, names)}
+	varies := []any{"run", q.Docs[0].ID, "varies", fewNames(q.Docs[0].Language, names)}
 	if q.Key == "" && !slices.Contains(names, "variant") {
 		return c, nil, refuse(true, "compare.ask", varies...)
 	}
@@ -137,7 +137,7 @@ func (c Comparison) byLevels(q Question) (Comparison, []table.Key, error) {
 			levels = append(levels, s.Name)
 		}
 		return c, nil, refuse(true, "compare.level", "setting", c.By, "level", q.Base,
-			"levels", Names(q.Docs[0].Language, levels))
+			"levels", fewNames(q.Docs[0].Language, levels))
 	}
 	if len(c.Sides) < 2 {
 		return c, nil, refuse(true, "compare.setting", append(varies, "setting", c.By)...)
@@ -334,7 +334,7 @@ func (c Comparison) Findings() []Finding {
 		together[f.Code] = names
 		if at := slices.IndexFunc(out, func(o Finding) bool { return o.Code == f.Code }); at >= 0 &&
 			(f.Code == "compare.tied" || f.Code == "compare.few") {
-			out[at] = out[at].with("side", Names(c.language(), names), "first", names[0])
+			out[at] = out[at].with("side", fewNames(c.language(), names), "first", names[0])
 			continue
 		}
 		out = append(out, f)
@@ -430,7 +430,7 @@ func (c Comparison) doubts() []Finding {
 			}
 			if len(names) > 0 {
 				out = append(out, say("compare.only", Doubt, "side", c.Sides[x.has].Name,
-					"other", c.Sides[x.lacks].Name, "places", Names(c.language(), names)))
+					"other", c.Sides[x.lacks].Name, "places", fewNames(c.language(), names)))
 			}
 		}
 	}

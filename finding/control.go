@@ -158,7 +158,7 @@ func controlRule(rows []table.Row) []Finding {
 		focus = c.Where(*out[0].Places[""])
 	}
 	fastest := table.Rank(c.Metric, c.groupsUnder(focus))[0]
-	out = slices.Concat(out, []Finding{Limit(fastest.Limit(), fastest)}, c.queues(), c.cut())
+	out = slices.Concat(out, []Finding{heldBackBy(fastest.Limit(), fastest)}, c.queues(), c.cut())
 	return append(out, c.more(out)...)
 }
 
@@ -320,7 +320,7 @@ func controlDoubts(rows []table.Row) []Finding {
 	}
 	for _, g := range c.Groups {
 		if used := unasked(g); len(used) > 0 {
-			out = append(out, say("cc.other", Doubt, "who", ControlOf(g), "used", Names(g.Language(), used)))
+			out = append(out, say("cc.other", Doubt, "who", ControlOf(g), "used", fewNames(g.Language(), used)))
 		}
 	}
 	return append(out, c.memory()...)

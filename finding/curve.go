@@ -178,7 +178,7 @@ func curve(name string, sizes []table.Group) []Finding {
 		if worst.Middle("loss_ratio") >= lossless {
 			limit = worst.Limit()
 			f = f.loses("curve.", limit, worst)
-			return []Finding{f, Limit(limit, worst)}
+			return []Finding{f, heldBackBy(limit, worst)}
 		} else if r, ok := lostBeside(table.Group{Rows: table.RowsOf(sizes)}); ok {
 			valid := table.Usable(table.RowsOf(sizes))
 			kept := only(valid, func(r table.Row) bool { return r.Flow.LossRatio < lossless })
@@ -188,13 +188,13 @@ func curve(name string, sizes []table.Group) []Finding {
 				"loss_ratio:worst", r.Flow.LossRatio, "trial", fmt.Sprint(r.TrialNumber()))}
 		} else if behind.Grown() > 0 {
 			f.Code = "curve.grown"
-			return []Finding{f.with("grown", behind), Limit(behind.Limit(), behind)}
+			return []Finding{f.with("grown", behind), heldBackBy(behind.Limit(), behind)}
 		} else if len(heldRule(table.RowsOf(sizes))) > 0 {
 			f.Code = "curve.held"
 		} else if limit.By == table.ByDead {
 			f.Code = "curve.living"
 		}
-		return append([]Finding{f, Limit(limit, fast)}, keptWhole(sizes, fast)...)
+		return append([]Finding{f, heldBackBy(limit, fast)}, keptWhole(sizes, fast)...)
 	}
 	knee, below := kneeOf(sizes)
 	of := fast
@@ -224,7 +224,7 @@ func curve(name string, sizes []table.Group) []Finding {
 	if largest(sizes, "loss_ratio").Middle("loss_ratio") >= lossless {
 		f = f.lostAt(table.RowsOf(sizes))
 	}
-	return append([]Finding{f, Limit(of.Limit(), of)}, keptWhole(sizes, fast)...)
+	return append([]Finding{f, heldBackBy(of.Limit(), of)}, keptWhole(sizes, fast)...)
 }
 
 // lostAt adds the place of all losses, or of most.

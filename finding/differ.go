@@ -209,5 +209,5 @@ func (c Comparison) differ() []Finding {
 		}
 		names = append(names, name)
 	}
-	return []Finding{say("compare.differ", Answer, "settings", Names(c.language(), names))}
+	return []Finding{say("compare.differ", Answer, "settings", fewNames(c.language(), names))}
 }

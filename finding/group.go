@@ -89,8 +89,8 @@ func within(g table.Group) string {
 
 const mostNames = 4
 
-// Names is "a, b and c", or the first few names and how many more there are.
-func Names(l words.Language, names []string) string {
+// fewNames is "a, b and c", or the first few names and how many more there are.
+func fewNames(l words.Language, names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
@@ -113,7 +113,7 @@ func span(l words.Language, names []string) string {
 	if n := len(names); n > 3 {
 		return l.Sayf("%s to %s", names[0], names[n-1])
 	}
-	return Names(l, names)
+	return fewNames(l, names)
 }
 
 // length is a time as people plan with it: "45 s", "12 min", "3 h", "4 days".

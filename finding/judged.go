@@ -94,7 +94,7 @@ func (c Comparison) Outcome() table.Outcome {
 	return worst
 }
 
-const CompareFormat = "pelt/compare/2"
+const compareFormat = "pelt/compare/2"
 
 // CompareDocument is a comparison as files have it. Its figures are those of the tables.
 type CompareDocument struct {
@@ -119,7 +119,7 @@ type SideEntry struct {
 }
 
 func (c Comparison) Document(tool model.Tool) CompareDocument {
-	out := CompareDocument{Format: CompareFormat, Tool: tool, By: c.By, Differ: append([]Difference{}, c.Differ...),
+	out := CompareDocument{Format: compareFormat, Tool: tool, By: c.By, Differ: append([]Difference{}, c.Differ...),
 		Findings: Stored(c.Findings(), true)}
 	for _, s := range c.Sides {
 		valid, invalid, aborted := table.Group{Rows: s.Rows}.Trials()

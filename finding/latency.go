@@ -128,7 +128,7 @@ func latencyRule(rows []table.Row) []Finding {
 		out = append(out, notFull(rows, oneWay(full))...)
 	}
 	if worst.Middle("loss_ratio") >= table.Lossless {
-		out = append(out, Limit(worst.Limit(), worst))
+		out = append(out, heldBackBy(worst.Limit(), worst))
 	}
 	return append(out, nextOf("latency.page", rows[0].Doc))
 }
@@ -178,7 +178,7 @@ func notFull(rows []table.Row, full []table.Group) []Finding {
 	if len(ways) == 0 {
 		return nil
 	}
-	return []Finding{f.with("way", Names(table.Language(rows), ways))}
+	return []Finding{f.with("way", fewNames(table.Language(rows), ways))}
 }
 
 // grades are those of DSLReports: by the increase of the round trip in ms, here the worse of up and down.

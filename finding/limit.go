@@ -88,8 +88,8 @@ func longestHolder(g table.Group) string {
 	return table.MostFirst(waited)[0]
 }
 
-// Limit says what held a group back, with the figure or the line of the ledger that tells.
-func Limit(l table.Limit, g table.Group) Finding {
+// heldBackBy says what held a group back, with the figure or the line of the ledger that tells.
+func heldBackBy(l table.Limit, g table.Group) Finding {
 	f := say("limit."+string(l.By), Fact, "limited", g, "limit", limitName(l, g))
 	if m, ok := table.FindMetric(l.Proof); ok {
 		f = f.with(m.Name, g.Middle(m.Name)) // and no other figure of the place

@@ -89,7 +89,7 @@ func whyGone(host string, missing []table.Group) string {
 	}
 	for i, why := range whys {
 		if len(whys) > 1 {
-			whys[i] = missing[0].Sayf("%s (%s)", why, Names(missing[0].Language(), others[why]))
+			whys[i] = missing[0].Sayf("%s (%s)", why, fewNames(missing[0].Language(), others[why]))
 		}
 	}
 	return strings.Join(whys, missing[0].Say("; "))

@@ -292,7 +292,7 @@ func (b blocked) name(node string) string {
 	r := b.rows[0]
 	d := r.Doc
 	if len(b.dead) > 0 && node == model.ManyReceivers {
-		return Names(b.language(), b.dead)
+		return fewNames(b.language(), b.dead)
 	}
 	if host := table.HostName(r, node); host != node {
 		return host
@@ -344,7 +344,7 @@ func (b blocked) port() string {
 	case 1:
 		return b.language().Sayf("%s port %s", protocol, ports[0])
 	default:
-		return b.language().Sayf("%s ports %s", protocol, Names(b.language(), ports))
+		return b.language().Sayf("%s ports %s", protocol, fewNames(b.language(), ports))
 	}
 }
 
@@ -370,9 +370,9 @@ func (b blocked) streams(why Finding) Finding {
 	case len(from) == 1:
 		f = f.with("asking", from[0], "one", "1")
 	case len(slices.Compact(slices.Sorted(slices.Values(from)))) == 1: // of a star: each receiver has a port
-		f = f.with("listening", Names(b.language(), to))
+		f = f.with("listening", fewNames(b.language(), to))
 	default:
-		f = f.with("asking", Names(b.language(), from))
+		f = f.with("asking", fewNames(b.language(), from))
 	}
 	if len(r.Trial.Flows) > 1 {
 		f = f.with("flow", r.Say(r.Flow.Name))

@@ -20,7 +20,7 @@ func routerLimits(full []table.Group) []Finding {
 	for len(alike) < len(foremost) && foremost[len(alike)].Limit().By == limit.By {
 		alike = foremost[:len(alike)+1]
 	}
-	out := []Finding{Limit(limit, foremost[0]).with("where", whereOf(alike, foremost),
+	out := []Finding{heldBackBy(limit, foremost[0]).with("where", whereOf(alike, foremost),
 		"dut", when(unwatched(foremost[0].Rows[0].Doc), "yes"))}
 	out[0].Level = Answer
 	if core, ok := busiest(foremost[0]); ok {
@@ -44,7 +44,7 @@ func whereOf(groups, all []table.Group) string {
 	text := span(l, names(groups, trafficKey))
 	if some, every := names(groups, table.KeyOf("variant")), names(all,
 		table.KeyOf("variant")); len(some) < len(every) {
-		text = l.Sayf("%s (%s)", text, Names(l, some))
+		text = l.Sayf("%s (%s)", text, fewNames(l, some))
 	}
 	return text
 }

@@ -178,7 +178,7 @@ func limitFinding(r table.Row) Finding {
 	default:
 		limit = table.Limit{By: table.Unproven}
 	}
-	f := Limit(limit, flood)
+	f := heldBackBy(limit, flood)
 	f.Level = Answer
 	return f
 }

@@ -144,7 +144,7 @@ func sweepRule(rows []table.Row) []Finding {
 		i := slices.IndexFunc(settings, func(g table.Group) bool { return g.Name() == out[0].Places["best"].Name() })
 		best := settings[max(i, 0)]
 		most := settings[c.Tied-1] // of those that are as good it sends most, so it shows the limit
-		out = slices.Concat(out, waste(most, best), []Finding{Limit(most.Limit(), most)}, c.shares(), brief(best))
+		out = slices.Concat(out, waste(most, best), []Finding{heldBackBy(most.Limit(), most)}, c.shares(), brief(best))
 	}
 	return append(out, doubts(rows, rankings)...)
 }
