@@ -60,7 +60,8 @@ func WrongJSON(name string, text []byte, from, at int64, err error) *FileError {
 	case errors.As(err, &syntax):
 		at, err = max(at, syntax.Offset), words.Errorf("not JSON: %s", oneLine(syntax.Error()))
 	case errors.As(err, &kind):
-		at, err = from+kind.Offset, words.Errorf("want %s, not a JSON %s", KindName(kind.Type), kind.Value)
+		want := errors.New(KindName(kind.Type)) // a value that is an error is said in the reader's language
+		at, err = from+kind.Offset, words.Errorf("want %s, not a JSON %s", want, kind.Value)
 		if kind.Field != "" {
 			err = words.Errorf("%s: %w", clip(kind.Field), err)
 		}

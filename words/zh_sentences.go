@@ -22,9 +22,9 @@ const (
 	zhBack  = `[{where}：]{to} 的应答没有回到[ {source}|本端]：`
 	zhHeard = `¶对方在 {port} 收到 {packets_count:heard} 个包并作了应答；`
 	zhReply = `{packets_count} 个应答[{packets_count:all ?}全部|中有 {packets_count:lost} 个]`
-	zhSome  = `[{flow}：]{streams_count} 个流中有 {streams_count:dead} 个完全不通`
+	zhSome  = `[{flow}：]{streams_count} 条流中有 {streams_count:dead} 条完全不通`
 	zhOther = `。¶路径按端口选路：[发往 UDP 端口 {listening}|来自 UDP 端口 {asking}]的流不通。¶以下数字只含其余 ` +
-		`{streams_count:others} 个流。`
+		`{streams_count:others} 条流。`
 
 	zhWatchedLess = `[有 {lost_packets:unseen} 次丢包（不分流量）没有看到。][有 {lost_packets:overwritten} ` +
 		`条记录未及读取就被覆盖。][有 {lost_packets:nameless} 次只计了数，没有原因。][{unsettled ?}等待结束时计数器仍在变化。]` +

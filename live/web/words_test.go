@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"testing"
 
-	"pelt/view"
+	"pelt/finding"
 	"pelt/words"
 )
 
@@ -35,7 +35,7 @@ func TestScriptsInChinese(t *testing.T) {
 // TestFormInChinese: each field of the form of each kind of test has a Chinese label and help.
 func TestFormInChinese(t *testing.T) {
 	said := 0
-	for _, k := range view.Kinds() {
+	for _, k := range finding.Kinds() {
 		common, more := (&Server{}).fields(Offer{Preset: k.Preset}, url.Values{})
 		for _, f := range append(common, more...) {
 			for _, text := range []string{f.Label, f.Help} {
