@@ -271,10 +271,13 @@ func (f Finding) Parts() []string {
 		code = stem + ".other"
 	}
 	if text := f.fill(strings.ReplaceAll(f.Language.Of(code, sentence), "¶", "\n")); text != "" {
-		return strings.Split(text, "\n")
+		return strings.Split(oneEnd.Replace(text), "\n")
 	}
 	return []string{"<no words for " + f.Code + ">"}
 }
+
+// oneEnd takes the full stop off a sentence whose reason ends with a question.
+var oneEnd = strings.NewReplacer("?.", "?", "？。", "？")
 
 // sentence is what the table of sentences has for the finding, but for a command.
 func (f Finding) sentence() string {
