@@ -165,7 +165,7 @@ func Load(s *store.Store, ref string) (model.Document, error) {
 
 // WriteDocument writes a run as --json does: with what it shows, in words.
 func WriteDocument(w io.Writer, doc model.Document) error {
-	doc.Findings, doc.Results = finding.Stored(finding.OfRun(&doc), false), withLaws(doc.Results)
+	doc.Findings, doc.Results = finding.Stored(finding.OfRun(&doc), true), withLaws(doc.Results)
 	text, err := model.EncodeDocument(doc)
 	if err == nil {
 		_, err = w.Write(text)
