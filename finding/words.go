@@ -670,8 +670,8 @@ var generalSentences = map[string]string{
 	"why.way-unfound":        `{address}: this host finds no way there: check the address and this host's network`,
 	"why.own-policy-refuses": `{address}: this host's own firewall or policy refuses the connection: let it ` +
 		`open TCP port {port} there`,
-	"why.connect-unanswered": `{address}: no answer within {within_s}: that host is down, its answers find no ` +
-		`way back, or a firewall there or on the way lets no TCP port {port} in`,
+	"why.connect-unanswered": `{address}: no answer within {within_s}[{known ?}|: that host is down, its answers find ` +
+		`no way back, or a firewall there or on the way lets no TCP port {port} in]`,
 	"why.code-wanted": `{address}: it wants a code, and none was given: put the words that {program} printed ` +
 		`there into $PELT_CODE, or a file for --code-file`,
 	"why.code-wrong": `{address}: wrong code: [{hub ?}pelt hub printed the right one there; a pelt serve is no ` +

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -21,7 +22,12 @@ func whileCalling(port uint16, hosts []netip.Addr, call func() error) error {
 	err := call()
 	close(over)
 	if why := <-told; err != nil && why.Code != "" {
-		why.Of = model.Reasons{finding.ReasonOf(err)}
+		failed := finding.ReasonOf(err)
+		if failed.Code == model.ConnectUnanswered { // then nothing is left to guess
+			failed.Names = maps.Clone(failed.Names)
+			failed.Names["known"] = "yes"
+		}
+		why.Of = model.Reasons{failed}
 		return (&finding.Fault{Reason: why}).From(err)
 	}
 	return err

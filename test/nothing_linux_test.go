@@ -296,7 +296,7 @@ func TestCallDropped(t *testing.T) {
 	far.Await("pelt curve")
 	nodes[1].Rule(nftables.ChainHookForward, with(calls(7411), dropped)...)
 	p := at(nodes[0], work).Start("curve", "10.77.1.2:7411", "--code", "tiger-42-amber", "--payload", "64", "--rate", "1kpps")
-	const want = `no answer within .*TCP port 7411 in\. This machine's kernel drops it at \S+: netfilter rule`
+	const want = `7411: no answer within 5 s\. This machine's kernel drops it at \S+: netfilter rule`
 	if code := p.Code(); code != 1 || !regexp.MustCompile(want).MatchString(p.Err.String()) {
 		t.Errorf("exit code %d, want 1 and %s:\n%s", code, want, p.Err.String())
 	}

@@ -754,7 +754,7 @@ var chineseSentences = map[string]string{
 	"why.cannot-connect":        `{address}：[{of}|连接时：{text}]`,
 	"why.way-unfound":           `{address}：本机找不到通往那里的路：请检查地址和本机网络`,
 	"why.own-policy-refuses":    `{address}：本机的防火墙或策略拒绝了连接：请允许连到那里的 TCP 端口 {port}`,
-	"why.connect-unanswered":    `{address}：{within_s} 内没有应答：对端没有开机，或应答回不来，或那里或途中的防火墙不放行 TCP 端口 {port}`,
+	"why.connect-unanswered":    `{address}：{within_s} 内没有应答[{known ?}|：对端没有开机，或应答回不来，或那里或途中的防火墙不放行 TCP 端口 {port}]`,
 	"why.code-wanted":           `{address}：需要口令，但没有给出：请把那里的 {program} 打印的口令放进 $PELT_CODE，或用 --code-file 指定文件`,
 	"why.code-wrong":            `{address}：口令错误：[{hub ?}正确的口令由那里的 pelt hub 打印；pelt serve 不是 hub|正确的口令由那里的 pelt serve 打印；每次启动都会变]`,
 	"why.code-unfit":            `这不是口令：应像 tiger-42-amber 那样，由 pelt serve 打印`,
