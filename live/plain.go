@@ -18,6 +18,7 @@ type Plain struct {
 	W      io.Writer
 	Redraw bool            // W is a terminal
 	Width  int             // of the terminal, in columns
+	Resize func() int      // the width now, asked before the line is drawn again; nil: it stays
 	Every  time.Duration   // between lines of progress elsewhere; 0: none
 	Brief  bool            // no lines of trials that ended; the one drawn again has setting and time left only
 	Told   map[string]bool // lines that runs of the same command told before; nil: it has one run
@@ -153,6 +154,9 @@ func (p *Plain) status(at time.Time) {
 	case p.Now.Next == nil:
 		p.draw("")
 	case p.Redraw:
+		if p.Resize != nil {
+			p.Width = p.Resize()
+		}
 		p.draw(fitting(p.fields(at), min(p.Width-1, mostLine)))
 	case p.Every > 0 && at.Sub(p.told) >= p.Every && at.Sub(p.Now.Began) <= p.Now.Next.Whole():
 		p.told = p.told.Add(at.Sub(p.told).Truncate(p.Every))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pelt/model"
+	"pelt/render/plain"
 	"pelt/words"
 )
 
@@ -84,6 +85,20 @@ func TestBrief(t *testing.T) {
 	want := "floods on purpose\ndemo lab:router\n\r\x1b[Kabout 40 s left  64 B\r\x1b[K"
 	if out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
+// TestNarrowed: a terminal that was made narrow has no line that would take two of its rows.
+func TestNarrowed(t *testing.T) {
+	var out strings.Builder
+	p := Plain{W: &out, Redraw: true, Width: 80, Resize: func() int { return 30 }}
+	at := time.Date(2026, 11, 14, 18, 30, 0, 0, time.UTC)
+	p.Take(Event{ID: 1, Time: at, Next: &Next{Number: 1, Setting: "1472 B, 250 kpps, both ways", MeasuredSeconds: 9,
+		LeftSeconds: 40}})
+	p.status(at.Add(time.Second))
+	_, line, _ := strings.Cut(out.String(), "\x1b[K")
+	if n := plain.Width(line); n == 0 || n >= 30 {
+		t.Errorf("%d columns: %q", n, line)
 	}
 }
 

@@ -39,6 +39,7 @@ func (f *commonFlags) newScreen(c *cobra.Command, stop func()) *screen {
 	colour := false
 	if onTerminal {
 		lines.Width, _, colour = terminal(out)
+		lines.Resize = func() int { columns, _, _ := terminal(out); return columns }
 	}
 	lines.Redraw = onTerminal && every == 0
 	if full && (!onTerminal || !isTerminal(os.Stdin)) {
