@@ -31,7 +31,7 @@ func Record(in words.Language, d contents.Document) Page {
 // recordTables list what each flow of each trial of a record has, and its first losses.
 func recordTables(d contents.Document) []Section {
 	flows := listing("Flows", "*trial Trial", "*flow Flow", "setting Setting", "payload_bytes Payload",
-		"recorded_packets Recorded", "left_out_packets Not recorded", "packet_index Bytes each", "lost_packets Packets lost",
+		"recorded_packets Recorded", "left_out_packets Omitted", "packet_index Bytes each", "lost_packets Losses",
 		"time_s Time", "state State")
 	losses := listing("The first losses", "*trial Trial", "*flow Flow", "stream_count Stream", "from From sequence",
 		"lost_packets Packets")

@@ -427,7 +427,7 @@ var chinese = map[string]string{
 	"time to live exceeded": "TTL 耗尽", "parameter problem": "参数错误", "SO_MEMINFO drops": "套接字丢弃（SO_MEMINFO）",
 	"wrong checksums at the device": "设备上校验和错误", "left in the socket": "留在套接字里",
 	"arrived after the drain": "排空之后才到", "came from another address": "来自别的地址", "came too far ahead": "序号超前太多",
-	"other flows": "其他流", "Flows": "各流", "Recorded": "已记录", "Not recorded": "未记录", "Bytes each": "每包字节",
+	"other flows": "其他流", "Flows": "各流", "Recorded": "已记录", "Omitted": "未记录", "Bytes each": "每包字节",
 	"The first losses": "最先的丢包", "From sequence": "起始序号", "not kept": "没有保存", "at least": "至少",
 	"flow": "流", "socket": "套接字", "device": "设备", "host": "主机", "namespace": "命名空间",
 
