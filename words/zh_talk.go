@@ -116,6 +116,8 @@ var chineseTalk = map[string]string{
 	"--every: is for new runs; leave --resume out":                                              "--every：用于新的运行；请去掉 --resume",
 	"--since: of several runs there are --html, --chart and --csv":                              "--since：多次运行只有 --html、--chart 和 --csv",
 	"--since: no run of this plan is kept since %s":                                             "--since：自 %s 起没有保存这个计划的运行",
+	"%q: %s takes no arguments":                                                                 "%q：%s 不带参数",
+	"%q: %s takes no arguments; want --%s=%s":                                                   "%q：%s 不带参数；应写 --%s=%s",
 	"wrong number of arguments; want: %s":                                                       "参数个数不对；应为：%s",
 	"unknown command %q; did you mean %s?":                                                      "没有命令 %q；是不是 %s？",
 	"%q is not in this small pelt, which has doctor, drops (amd64, arm64), join and version":    "这个精简版的 pelt 没有 %q，只有 doctor、drops（amd64、arm64）、join 和 version",

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"pelt/finding"
 	"pelt/lab"
@@ -219,7 +220,11 @@ func checkUsage(c *cobra.Command) {
 			check = cobra.NoArgs
 		}
 		err := check(c, args)
-		if err != nil && !isUsage(err) {
+		switch {
+		case err == nil || isUsage(err):
+		case len(args) > 0 && c.Use == c.Name():
+			return noArgument(c, args[0])
+		default:
 			return usagef("wrong number of arguments; want: %s", c.UseLine())
 		}
 		if empty := emptyFlag(c.Flags()); err == nil && empty != "" {
@@ -227,6 +232,17 @@ func checkUsage(c *cobra.Command) {
 		}
 		return err
 	}
+}
+
+// noArgument is of a command that takes none: perhaps it was meant for a flag that may stand without a value.
+func noArgument(c *cobra.Command, arg string) (err error) {
+	err = usagef("%q: %s takes no arguments", arg, c.CommandPath())
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if f.NoOptDefVal != "" && f.Value.Type() != "bool" && f.Value.String() == f.NoOptDefVal {
+			err = usagef("%q: %s takes no arguments; want --%s=%s", arg, c.CommandPath(), f.Name, arg)
+		}
+	})
+	return err
 }
 
 func showHelp(c *cobra.Command, _ []string) error { return c.Help() }
