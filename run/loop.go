@@ -33,6 +33,9 @@ type runner struct {
 	final    bool      // the last trial must not be tried again
 	saved    int       // results of the document that are stored
 	diskFull bool
+
+	starved  int // trials
+	toldBusy bool
 }
 
 // run opens the record, runs the loop, and closes both record and site.
@@ -90,6 +93,7 @@ func (r *runner) loop(ctx context.Context) error {
 			return err
 		}
 		d.Add(r.keep(result))
+		r.tellBusy(result)
 		if result.State == model.Aborted {
 			if result, err = r.goOn(ctx, d, trial, number, result); err != nil {
 				return err
@@ -102,6 +106,21 @@ func (r *runner) loop(ctx context.Context) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// manyStarved is after how many trials that other work spoilt a reader is told so, if they are most.
+const manyStarved = 10
+
+// tellBusy tells once why trials run again and again.
+func (r *runner) tellBusy(t model.Result) {
+	if t.Starved() {
+		r.starved++
+	}
+	if !r.toldBusy && r.starved >= manyStarved && 2*r.starved > len(r.doc.Results) {
+		r.toldBusy = true
+		r.event(Event{Note: words.Errorf("other work takes the sender's CPU: %d of %d trials are not valid, and run again; "+
+			"this ends sooner on an idle machine", r.starved, len(r.doc.Results))})
+	}
 }
 
 // mostBlocked is after how many trials in a row in which nothing came through a run ends that had other ones before.
