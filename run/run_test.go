@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"testing"
@@ -70,6 +71,28 @@ func TestUnbegunRunIsKept(t *testing.T) {
 		}
 		if list, err := s.List(); err != nil || len(list) != n+1 {
 			t.Errorf("%d runs, %v; want %d", len(list), err, n+1)
+		}
+	}
+}
+
+// TestDocumentHasWords: what --json writes says each finding in words, which no stored run does.
+func TestDocumentHasWords(t *testing.T) {
+	t.Parallel()
+	doc, err := Execute(t.Context(), smallPlan(t), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var written bytes.Buffer
+	if err := WriteDocument(&written, doc); err != nil {
+		t.Fatal(err)
+	}
+	got, err := model.DecodeDocument(written.Bytes(), "written")
+	if err != nil || len(got.Findings) == 0 {
+		t.Fatalf("%d findings, %v", len(got.Findings), err)
+	}
+	for i, f := range got.Findings {
+		if f.Text == "" || doc.Findings[i].Text != "" {
+			t.Errorf("%s is %q in words, and kept as %q", f.Code, f.Text, doc.Findings[i].Text)
 		}
 	}
 }
