@@ -1,6 +1,7 @@
 package userlink
 
 import (
+	"slices"
 	"testing"
 	"time"
 	"unsafe"
@@ -127,6 +128,31 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	if all.kept > keptBytes {
 		t.Errorf("%d B are kept for reuse, want at most %d", all.kept, keptBytes)
+	}
+}
+
+// A damaged datagram is listed, for its sequence tells whether it was lost. A damaged segment of TCP is not: the kernel that
+// drops it counts it, and nothing tells that both are one.
+func TestDamagedSegmentsAreNotLost(t *testing.T) {
+	frame := func(protocol byte) packet {
+		buf := make([]byte, vnetBytes+14+ip4Bytes+tcpLeastBytes+2) // two bytes of data
+		f := buf[vnetBytes:]
+		f[12], f[14], f[14+3], f[14+9], f[14+ip4Bytes+12] = 8, 0x45, byte(len(f)-14), protocol, 5<<4
+		return packet{buf: buf}
+	}
+	for protocol, want := range map[byte][]Cause{protocolUDP: {Lost, Damaged}, protocolTCP: {Lost}} {
+		one := &watch{flows: 1, identify: func([]byte) (uint16, uint64, bool, bool) { return 0, 0, false, true }}
+		w := &way{pump: &pump{budget: newBudget(1 << 20)}, watches: []*watch{one}}
+		k := frame(protocol)
+		w.judge(&k, 0, Lost)
+		w.judge(&k, 0, Damaged)
+		var got []Cause
+		for _, v := range one.verdicts {
+			got = append(got, v.Cause)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("protocol %d: %v are listed, want %v", protocol, got, want)
+		}
 	}
 }
 

@@ -147,7 +147,7 @@ func (w *way) judge(k *packet, i int, cause Cause) {
 		known := false
 		switch {
 		case d.tcp && one.identify != nil:
-			known = len(d.payload) > 0
+			known = len(d.payload) > 0 && cause != Damaged // whose kernel drops a damaged one counts it
 			id = identity{binary.BigEndian.Uint16(d.ports), binary.BigEndian.Uint16(d.ports[2:]), Now(), false}
 		case d.tcp:
 		case d.offset == 0:
