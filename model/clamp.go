@@ -186,6 +186,11 @@ func (o *Observation) Clamp(flows []Flow) {
 	Clamp(o)
 	o.Unread.Clip()
 	o.Why.Clip()
+	if o.Router != nil {
+		for i := range o.Router.Gaps {
+			o.Router.Gaps[i].Of.Clip()
+		}
+	}
 	o.Counters = slices.DeleteFunc(o.Counters, func(c Counter) bool { return c.Name == "" })
 	for i := range o.Counters {
 		c := &o.Counters[i]

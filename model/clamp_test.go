@@ -12,6 +12,7 @@ import (
 func TestClampObservation(t *testing.T) {
 	long := strings.Repeat("x", maxTextLength+1)
 	o := Observation{Mode: "all", Why: Reasons{{Text: long}}, IdleS: math.Inf(1), Unread: slices.Repeat(Reasons{{Text: long}}, 1000),
+		Router:   &RouterWatch{Gaps: []RouterGap{{Of: Reasons{{Text: long, Of: slices.Repeat([]Reason{{}}, 1000)}}}}},
 		Counters: []Counter{{Name: "Udp.InErrors", Whole: 3, Measure: 9, IdleHz: math.NaN()}, {Name: long}, {}},
 		Drops: &Drops{Flows: []FlowDrops{{Flow: "up", Streams: make([]Marks, 1)},
 			{Flow: "up", Streams: make([]Marks, 2)}, {Flow: "other"},
@@ -20,6 +21,9 @@ func TestClampObservation(t *testing.T) {
 	if o.Mode != DropsOff || len(o.Why[0].Text) != maxTextLength || o.IdleS != 0 || len(o.Unread) != 64 || len(o.Unread[0].Text) != maxTextLength ||
 		len(o.Drops.Flows) != 1 {
 		t.Errorf("what stays: %+v", o)
+	}
+	if of := o.Router.Gaps[0].Of[0]; len(of.Text) != maxTextLength || len(of.Of) != mostOf {
+		t.Errorf("why a router was not watched: %d letters, of %d", len(of.Text), len(of.Of))
 	}
 	if len(o.Counters) != 2 || len(o.Counters[1].Name) != maxTextLength || o.Counters[0].Measure != 3 ||
 		o.Counters[0].IdleHz != 0 {

@@ -131,8 +131,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// A damaged datagram is listed, for its sequence tells whether it was lost. A damaged segment of TCP is not: the kernel that
-// drops it counts it, and nothing tells that both are one.
+// A damaged datagram is listed, for its sequence tells whether it was lost. A damaged segment of TCP is not: the kernel
+// that drops it counts it, and nothing tells that both are one.
 func TestDamagedSegmentsAreNotLost(t *testing.T) {
 	frame := func(protocol byte) packet {
 		buf := make([]byte, vnetBytes+14+ip4Bytes+tcpLeastBytes+2) // two bytes of data
