@@ -151,6 +151,9 @@ const mostGaps = 3
 func Told(l words.Language, f model.RouterFact) Finding {
 	out := say("router.fact."+f.Code, SetUp, "later", when(f.Later, l.Say("after the test"))).In(l)
 	maps.Copy(out.Words, f.Words)
+	if len(f.Of) > 0 {
+		out = out.with("why", WhyIn(l, f.Of))
+	}
 	if _, _, whole := out.option(sentences[out.Code]); !whole {
 		out.Code = "router.fact.other"
 	}

@@ -120,8 +120,7 @@ func (r *farRouter) Finish(ctx context.Context) model.RouterFacts {
 	f, err := r.ask(ctx, true)
 	if err != nil {
 		f = r.facts
-		f.Told = append(f.Told, model.RouterFact{Code: model.FactUntold, Words: map[string]string{"why": err.Error()},
-			Later: true})
+		f.Told = append(f.Told, model.RouterFact{Code: model.FactUntold, Of: model.Reasons{finding.ReasonOf(err)}, Later: true})
 	}
 	return f
 }

@@ -218,6 +218,9 @@ func (o *Observation) Clamp(flows []Flow) {
 func (f *RouterFacts) Clamp() {
 	Clamp(f)
 	f.Cores = max(f.Cores, 0)
+	for i := range f.Told {
+		f.Told[i].Of.Clip()
+	}
 }
 
 // Ordered reports whether percentiles can be those of a distribution; nil can.

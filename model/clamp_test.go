@@ -45,10 +45,11 @@ func TestClampObservation(t *testing.T) {
 func TestClampRouterFacts(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	f := RouterFacts{Model: long, Cores: -1, Told: make([]RouterFact, 1<<16), Before: make([]Text, 1<<10)}
-	f.Told[0], f.Before[0] = RouterFact{Code: long, Words: map[string]string{"name": long}}, Text{long, long}
+	f.Told[0], f.Before[0] = RouterFact{Code: long, Words: map[string]string{"name": long},
+		Of: Reasons{{Of: make([]Reason, 1000)}}}, Text{long, long}
 	f.Clamp()
 	if len(f.Model) != maxTextLength || f.Cores != 0 || len(f.Told) != 256 ||
-		len(f.Told[0].Code) != maxTextLength || len(f.Told[0].Words["name"]) != maxTextLength ||
+		len(f.Told[0].Code) != maxTextLength || len(f.Told[0].Of[0].Of) != mostOf || len(f.Told[0].Words["name"]) != maxTextLength ||
 		len(f.Before) != 64 || len(f.Before[0].Name) != maxTextLength || len(f.Before[0].Text) != 64<<10 {
 		t.Errorf("%d B, %d cores, %d and %d lines", len(f.Model), f.Cores, len(f.Told), len(f.Before))
 	}

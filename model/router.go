@@ -97,6 +97,7 @@ type RouterFacts struct {
 type RouterFact struct {
 	Code  string            `json:"code"`
 	Words map[string]string `json:"words,omitempty"`
+	Of    Reasons           `json:"of,omitempty"`
 	Later bool              `json:"later,omitempty"` // so after the last trial, and not before the first
 }
 
@@ -108,7 +109,7 @@ const (
 	FactNoFlowtable = "no-flowtable" // nft answers, and has none
 	FactXDP         = "xdp"          // device, with an XDP program
 	FactConnections = "connections"  // of the tracked ones count are offloaded, by
-	FactUntold      = "untold"       // name of a question, or why no question was answered
+	FactUntold      = "untold"       // name of a question, or Of: why none was answered, as "why" in runs of before
 )
 
 type Text struct {

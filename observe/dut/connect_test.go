@@ -3,12 +3,11 @@ package dut
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"pelt/finding"
 	"pelt/model"
 )
 
@@ -36,18 +35,18 @@ func TestFactsThatHang(t *testing.T) {
 			return 0
 		}
 		r := f.open(time.Second)
-		if got := fmt.Sprint(r.Facts().Told); !strings.Contains(got, "the router did not answer within 30.0 s") ||
-			f.starts != 2 {
-			t.Errorf("%d starts, told: %s", f.starts, got)
+		if got := r.Facts().Told; f.starts != 2 ||
+			finding.Why(got[len(got)-1].Of) != "the router did not answer within 30.0 s" {
+			t.Errorf("%d starts, told: %+v", f.starts, got)
 		}
 		if w, _, _ := trial(r, nil); w.CPU == nil || len(w.Gaps) > 0 {
 			t.Errorf("%+v", w)
 		}
 		f.cut("gone")
 		synctest.Wait()
-		if got := fmt.Sprint(r.Finish(context.Background()).Told); !strings.Contains(got,
-			"{untold map[why:the connection was closed] true}") {
-			t.Error(got)
+		if got := r.Finish(context.Background()).Told; !got[len(got)-1].Later ||
+			finding.Why(got[len(got)-1].Of) != "the connection was closed" {
+			t.Errorf("told at the end: %+v", got)
 		}
 		if err := r.Close(); err != nil {
 			t.Error(err)

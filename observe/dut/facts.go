@@ -3,11 +3,13 @@ package dut
 import (
 	"cmp"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"pelt/finding"
 	"pelt/model"
 	"pelt/observe/counters"
 )
@@ -24,7 +26,9 @@ type learned struct {
 func also(facts, later []model.RouterFact) []model.RouterFact {
 	facts = slices.Clip(facts)
 	for _, f := range later {
-		same := func(known model.RouterFact) bool { return known.Code == f.Code && maps.Equal(known.Words, f.Words) }
+		same := func(known model.RouterFact) bool {
+			return known.Code == f.Code && maps.Equal(known.Words, f.Words) && reflect.DeepEqual(known.Of, f.Of)
+		}
 		if !slices.ContainsFunc(facts, same) {
 			f.Later = true
 			facts = append(facts, f)
@@ -115,6 +119,11 @@ func fact(code string, words ...string) model.RouterFact {
 		f.Words[pair[0]] = oneLine(pair[1])
 	}
 	return f
+}
+
+// untold is why no question was answered.
+func untold(err error) model.RouterFact {
+	return model.RouterFact{Code: model.FactUntold, Of: model.Reasons{finding.ReasonOf(err)}}
 }
 
 // maxFacts bounds what one router tells.

@@ -70,7 +70,7 @@ func (r *Router) open(ctx context.Context) error {
 	f := &r.machine.facts
 	f.Node, f.Source = r.node, r.source
 	if err != nil { // one question hung, say; the trials need none of them
-		f.Told = append(f.Told, fact(model.FactUntold, "why", err.Error()))
+		f.Told = append(f.Told, untold(err))
 		_ = s.shell.Close() // it is of no use any more
 		if s, err = connect(ctx, r.start); err != nil {
 			return err
@@ -125,7 +125,7 @@ func (r *Router) Finish(ctx context.Context) model.RouterFacts {
 	f := &r.machine.facts
 	later := facts(told)
 	if err != nil {
-		later = append(later, fact(model.FactUntold, "why", err.Error()))
+		later = append(later, untold(err))
 	}
 	f.After, f.Told = texts(told), also(f.Told, later)
 	return *f
