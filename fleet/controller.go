@@ -186,7 +186,7 @@ func (c *Controller) decodeHello(answer []byte, where string) (AgentInfo, error)
 		where = who.ID
 	}
 	if understood && who.Protocol > 0 && who.Protocol != protocolVersion {
-		return AgentInfo{}, otherVersion(where, c.version, model.PrintableText(who.Version), who.Protocol)
+		return AgentInfo{}, otherVersion(where, c.version, short(model.PrintableText(who.Version)), who.Protocol)
 	}
 	info, err := decode[AgentInfo](answer[:min(len(answer), mostHello)])
 	model.Clamp(&info)

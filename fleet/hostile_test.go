@@ -250,6 +250,10 @@ func TestLongTexts(t *testing.T) {
 	if err != nil || max(len(info.Version), len(info.Engines[0]), len(info.Host.Kernel)) > 255 {
 		t.Errorf("%v, %.300s", err, info.Version)
 	}
+	other := fmt.Appendf(nil, `{"version":%q,"protocol":1}`, long)
+	if _, err := (&Controller{}).decodeHello(other, ""); !Refuses(err) || len(err.Error()) > 3*255 {
+		t.Errorf("another version is told in %d B", len(err.Error()))
+	}
 }
 
 // TestDeepMessage: reasons that follow from one another end, so that no stack grows with a message.
