@@ -95,6 +95,7 @@ func (d *durations) percentiles() *model.Percentiles {
 		least, size := histogramBins.Span(bin)
 		p.Mean += float64(n) * float64(least+size/2) / float64(d.count)
 	}
+	p.Mean = min(max(p.Mean, p.Min), p.Max) // the middle of a bin may lie beyond
 	return p
 }
 

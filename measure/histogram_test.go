@@ -44,6 +44,9 @@ func TestHistogram(t *testing.T) {
 		}
 		slices.Sort(kept)
 		median := float64(kept[(len(kept)+1)/2-1])
+		if p.Mean < p.Min || p.Mean > p.Max {
+			t.Fatalf("%v gave a mean of %v", kept, p.Mean)
+		}
 		if p.Min != float64(kept[0]) || p.Max != float64(kept[len(kept)-1]) || math.Abs(p.P50-median) > median/1000+1 {
 			t.Fatalf("%v gave %+v, want median %v", kept, p, median)
 		}
