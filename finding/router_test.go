@@ -165,8 +165,9 @@ func TestUntoldFacts(t *testing.T) {
 		l words.Language
 		f model.RouterFact
 	}{
-		"not all: the router did not answer within 30.0 s": {words.English, model.RouterFact{Code: model.FactUntold, Of: why}},
-		"不完整：路由器 30.0 s 内没有应答":                             {words.Chinese, model.RouterFact{Code: model.FactUntold, Of: why}},
+		"not all: the router did not answer within 30.0 s": {words.English,
+			model.RouterFact{Code: model.FactUntold, Of: why}},
+		"不完整：路由器 30.0 s 内没有应答": {words.Chinese, model.RouterFact{Code: model.FactUntold, Of: why}},
 		"not all: it is gone": {words.English, model.RouterFact{Code: model.FactUntold,
 			Words: map[string]string{"why": "it is gone"}}},
 	} {

@@ -120,7 +120,8 @@ func (r *farRouter) Finish(ctx context.Context) model.RouterFacts {
 	f, err := r.ask(ctx, true)
 	if err != nil {
 		f = r.facts
-		f.Told = append(f.Told, model.RouterFact{Code: model.FactUntold, Of: model.Reasons{finding.ReasonOf(err)}, Later: true})
+		f.Told = append(f.Told, model.RouterFact{Code: model.FactUntold, Later: true,
+			Of: model.Reasons{finding.ReasonOf(err)}})
 	}
 	return f
 }
@@ -215,7 +216,8 @@ func (w *farWatch) account() model.Observation {
 	}
 	o := *r.Observed
 	if w.fault != nil {
-		o.Unread = append(o.Unread, model.Reason{Code: model.Unread, Name: "router", Of: model.Reasons{finding.ReasonOf(w.fault)}})
+		o.Unread = append(o.Unread, model.Reason{Code: model.Unread, Name: "router",
+			Of: model.Reasons{finding.ReasonOf(w.fault)}})
 	}
 	o.Router.Node = routerNode
 	for i := range o.Series {

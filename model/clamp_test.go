@@ -49,7 +49,8 @@ func TestClampRouterFacts(t *testing.T) {
 		Of: Reasons{{Of: make([]Reason, 1000)}}}, Text{long, long}
 	f.Clamp()
 	if len(f.Model) != maxTextLength || f.Cores != 0 || len(f.Told) != 256 ||
-		len(f.Told[0].Code) != maxTextLength || len(f.Told[0].Of[0].Of) != mostOf || len(f.Told[0].Words["name"]) != maxTextLength ||
+		len(f.Told[0].Code) != maxTextLength || len(f.Told[0].Words["name"]) != maxTextLength ||
+		len(f.Told[0].Of[0].Of) != mostOf ||
 		len(f.Before) != 64 || len(f.Before[0].Name) != maxTextLength || len(f.Before[0].Text) != 64<<10 {
 		t.Errorf("%d B, %d cores, %d and %d lines", len(f.Model), f.Cores, len(f.Told), len(f.Before))
 	}
