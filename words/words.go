@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -106,8 +107,10 @@ func (l Language) put(format string, values []any) string {
 		}
 		out.WriteRune(r)
 	}
-	return strings.ReplaceAll(out.String(), ownSpace, " ")
+	return ownSpaces.Replace(out.String())
 }
+
+var ownSpaces = strings.NewReplacer(ownSpace, " ", strings.Trim(strconv.Quote(ownSpace), `"`), " ") // %q writes the latter
 
 // fullWidth reports whether a rune is a mark that has its own space.
 func fullWidth(r rune) bool { return strings.ContainsRune("，。：；（）、", r) }

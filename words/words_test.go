@@ -64,6 +64,7 @@ func TestSayf(t *testing.T) {
 		{Chinese, "%s to %s", []any{"fra-1", "接收端"}, "fra-1 到接收端"},
 		{Chinese, "%s to %s", []any{"3 s", "10 s"}, "3 s 到 10 s"},
 		{Chinese, "%s to %s", []any{"我的 电脑", "接收端"}, "我的 电脑到接收端"},
+		{Chinese, "no interface of this host is named %q", []any{"eth 0"}, `no interface of this host is named "eth 0"`},
 		{Chinese, "%[1]s %[2]s", []any{"10 %", "两端主机之间（排除法）"}, "两端主机之间（排除法）10 %"},
 		{English, "%s to %s", []any{"a", "b"}, "a to b"},
 	} {
