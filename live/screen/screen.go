@@ -4,6 +4,7 @@ package screen
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -117,7 +118,10 @@ func (s Screen) readKeys(fd uintptr, left <-chan struct{}, pressed chan<- byte) 
 			continue
 		}
 		n, err := s.In.Read(b)
-		if err != nil {
+		switch {
+		case errors.Is(err, io.EOF): // to a console of Windows this is Ctrl-Z, and more keys follow
+			time.Sleep(keyWait)
+		case err != nil:
 			return
 		}
 		for _, key := range letters(b[:n]) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +41,42 @@ func TestKeys(t *testing.T) {
 			t.Errorf("typed %q: keys %q, want %q", typed, got, want)
 		}
 	}
+}
+
+// TestKeysGoOn: keys behind an end of the input count. A console of Windows takes Ctrl-Z for an end.
+func TestKeysGoOn(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "keys")
+	typed, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer typed.Close()
+	in, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	left, pressed, over := make(chan struct{}), make(chan byte), make(chan struct{})
+	go func() {
+		defer close(over)
+		Screen{In: in}.readKeys(in.Fd(), left, pressed)
+	}()
+	for _, key := range []byte("x?q") {
+		time.Sleep(2 * time.Millisecond) // long enough to find the end
+		if _, err := typed.Write([]byte{key}); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case got := <-pressed:
+			if got != key {
+				t.Errorf("got %q, want %q", got, key)
+			}
+		case <-time.After(testenv.Patience):
+			t.Fatalf("%q is not heard", key)
+		}
+	}
+	close(left)
+	<-over
 }
 
 // Only what has changed is written to the terminal, and all of it when that has another size.
