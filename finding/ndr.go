@@ -65,7 +65,7 @@ var ndrSentences = map[string]string{
 	"free.unknown": `[{way}: which|Which] rate [loses at most {loss_ratio:goal}|passes without loss] is not known` +
 		`[ {where}].[¶Single trials passed up to {holds_pps:single}.]` + freeFlood,
 	"free.wide": `The rates that hold and fail are more than {width_ratio} apart: trials at one rate differ too much.`,
-	"free.cut": `[{way}: the|The] search was cut[ {where}][: {holds_pps} holds, {fails_pps:fails} fails|` +
+	"free.cut": `[{way}: the|The] search is not complete[ {where}][: {holds_pps} holds, {fails_pps:fails} fails|` +
 		`: {holds_pps} holds|: {fails_pps:fails} fails].`,
 	"free.differ": `[{way}: ]{searches_count:such} of {searches_count} searches[ {where}] [{none ?}found no rate [with ` +
 		`at most {loss_ratio:goal} loss|without loss]|{unknown ?}could not tell the rate|{least ?}found no rate that ` +

@@ -90,7 +90,7 @@ var chineseSentences = map[string]string{
 		`{loss_ratio:least}。|¶即使 {holds_pps:queue} 也有队列不断变长。|¶不试低于 {holds_pps:lowest} 的速率。]` + zhFlood,
 	"free.unknown": `[{way}：][丢包不超过 {loss_ratio:goal} 的速率|不丢包的速率]未知[（{where}）]。[¶单次试验最高 {holds_pps:single} 达标。]` + zhFlood,
 	"free.wide":    `达标与不达标的速率相差超过 {width_ratio}：路径的表现变化太大，达不到这个精度。`,
-	"free.cut":     `[{way}：]搜索被中断[（{where}）][：{holds_pps} 达标，{fails_pps:fails} 不达标|：{holds_pps} 达标|：{fails_pps:fails} 不达标]。`,
+	"free.cut":     `[{way}：]搜索没有完成[（{where}）][：{holds_pps} 达标，{fails_pps:fails} 不达标|：{holds_pps} 达标|：{fails_pps:fails} 不达标]。`,
 	"free.differ": `[{way}：]{searches_count} 次搜索[（{where}）]中有 {searches_count:such} 次[{none ?}没有找到[丢包不超过 ` +
 		`{loss_ratio:goal} 的|不丢包的]速率|{unknown ?}无法得知速率|{least ?}没有遇到不达标的速率|既找到达标的速率，也找到不达标的速率]。`,
 	"free.random":  `低于 {receive_pps:below} 的各种速率都丢包约 {loss_ratio:typical}：是随机丢包，不是速率太高。`,
