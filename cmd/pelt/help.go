@@ -190,7 +190,11 @@ func flagError(c *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &lacking):
-		return usagef("--%s: needs a value; %s --help shows which", lacking.GetFlag().Name, c.CommandPath())
+		given := "--" + lacking.GetFlag().Name
+		if lacking.GetSpecifiedShortnames() != "" { // those of iperf3 have long names that nobody sees
+			given = "-" + lacking.GetSpecifiedName()
+		}
+		return usagef("%s: needs a value; %s --help shows which", given, c.CommandPath())
 	case errors.As(err, &invalid):
 		name, value := invalid.GetFlag().Name, invalid.GetValue()
 		switch invalid.GetFlag().Value.Type() {
@@ -198,7 +202,11 @@ func flagError(c *cobra.Command, err error) error {
 			return usagef("--%s: want a whole number, not %q", name, value)
 		case "bool":
 			return usagef("--%s: want true or false, not %q", name, value)
+		case "duration":
+			return usagef("--%s: want a time as 5s, not %q", name, value)
 		}
+	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
+		err = words.Errorf("unknown flag: %s", "-"+unknown.GetSpecifiedName())
 	case errors.As(err, &unknown):
 		if flag, long := strings.CutPrefix(err.Error(), "unknown flag: "); long {
 			err = words.Errorf("unknown flag: %s", flag)
