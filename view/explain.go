@@ -50,6 +50,9 @@ func lostTable(groups []table.Group) Table {
 	}
 	for _, g := range groups {
 		name := g.Name()
+		if name == "" && len(groups) > 1 && g.Rows[0].Doc.Plan.Design.Search != nil {
+			name = g.Say("flood") // which has neither a rate nor a search
+		}
 		if valid, _, _ := g.Trials(); valid == 0 {
 			name = g.Language().Names(name, g.Say("not valid"))
 		}
