@@ -8,3 +8,5 @@ import "os"
 func openLocked(path string, flag int) (*os.File, error) { return os.OpenFile(path, flag, 0o600) }
 
 func busy(string) bool { return false }
+
+func closeLocked(f *os.File) error { return f.Close() }

@@ -31,6 +31,12 @@ func openLocked(path string, flag int) (*os.File, error) {
 	return nil, errors.Join(ErrBusy, err, f.Close())
 }
 
+// closeLocked closes a file and ends its lock, which a process that was forked just now would keep until its exec.
+func closeLocked(f *os.File) error {
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
+	return f.Close()
+}
+
 // A busy check of another process holds the lock for an instant: that is no reason to refuse.
 const (
 	lockTries = 20

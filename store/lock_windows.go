@@ -43,3 +43,5 @@ func busy(path string) bool {
 	_ = f.Close()
 	return false
 }
+
+func closeLocked(f *os.File) error { return f.Close() }

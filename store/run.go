@@ -204,7 +204,7 @@ func (r *Run) Discard() error {
 	if r.file == nil {
 		return nil
 	}
-	err := errors.Join(os.Remove(r.file.Name()), r.file.Close()) // locked until it is gone
+	err := errors.Join(os.Remove(r.file.Name()), closeLocked(r.file.File)) // locked until it is gone
 	r.file = nil
 	return err
 }
@@ -216,7 +216,7 @@ func (r *Run) Close() error {
 	if r.file == nil {
 		return nil
 	}
-	err := r.file.Close()
+	err := closeLocked(r.file.File)
 	r.file = nil
 	return err
 }
