@@ -7,13 +7,33 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"pelt/internal/testenv"
+	"pelt/model"
 )
 
 // The tests of this file take longest: its name has them begin first, beside the others.
 
+// A host of a fleet that dies while a trial is set up is waited for as long as an order may take.
+func TestFleetHostDiesInSetUp(t *testing.T) {
+	t.Parallel()
+	w, hub := newWire(), openHub(t)
+	joinAs(t, hub, agentOn(w, "a"))
+	joinWith(t, hub, agentOn(w, "b"), func(b *Agent, m *nats.Msg, client, verb string) {
+		if verb == verbDo {
+			_ = each(b.list(), func(s *session) error { return s.close(model.Reason{}) })
+			return
+		}
+		_ = m.Respond(b.answer(t.Context(), client, verb, m.Data))
+	})
+	diesInSetUp(t, commander(t, hub, "a", "b"), "a", "b", "b has not answered for 15.0 s", makeTimeout+2*time.Second)
+	nothingOpen(t, w)
+}
+
 // With a reconnect window a trial outlives its control connection, and says when it was gone.
 func TestReconnect(t *testing.T) {
+	t.Parallel()
 	const outage = 4 * time.Second
 	for name, c := range map[string]struct {
 		measure time.Duration

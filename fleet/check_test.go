@@ -73,6 +73,7 @@ func written(text string) string {
 // order that is right: JSON changes it, and *N gives it so many ends like the first. An agent of clients has the limits
 // of a pelt serve, and is new each time. Below stands what the agent says, and what it opened or asked its router.
 func TestOrders(t *testing.T) {
+	t.Parallel()
 	wires, agents, router := map[string]*wire{}, map[string]*Agent{}, &fakeRouter{}
 	merge := func(text string, into any) {
 		d := json.NewDecoder(strings.NewReader(written(text)))

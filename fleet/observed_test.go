@@ -38,6 +38,7 @@ func (p telling) Account() engine.Account { return p.account }
 
 // Of a host that is lost in a trial nothing is told: no zeros stand for its counters, its processors and its end.
 func TestLostHostTellsNothing(t *testing.T) {
+	t.Parallel()
 	for _, lost := range []bool{false, true} {
 		t.Run(fmt.Sprint("lost ", lost), func(t *testing.T) {
 			t.Parallel()

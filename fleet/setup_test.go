@@ -10,51 +10,35 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"pelt/engine"
-	"pelt/model"
 )
 
 // Nobody waits for a host that dies while a trial is set up, whatever reconnect window the trial has.
 func TestHostDiesInSetUp(t *testing.T) {
 	t.Parallel()
-	dies := func(t *testing.T, c *Controller, from, to, want string, within time.Duration) {
-		late := heldUp(t)
-		trial := upTrial(from, to, time.Minute)
-		trial.Timing.PatienceSeconds = 60
-		began := time.Now()
-		_, err := c.RunTrial(t.Context(), trial, nil)
-		if took := time.Since(began); err == nil || !strings.Contains(err.Error(), want) ||
-			took > within+8*late() {
-			t.Errorf("after %v: %v, want %s", took, err, want)
-		}
-		if of := (&HostError{}); errors.As(err, &of) && of.Host != to {
-			t.Errorf("%v is of %s", err, of.Host)
-		}
+	w := newWire()
+	var path *cable
+	s := serve(t, w, func(c *ServeConfig) {
+		c.Agent.Engines["udp"].(*fakeEngine).before = func() { path.cancel(); time.Sleep(time.Second) }
+	})
+	path = newCable(t, s.addr)
+	diesInSetUp(t, dial(t, path.addr, agentOn(w, "near")), "near", "far", "lost", 5*time.Second)
+}
+
+// diesInSetUp runs a trial in which a host dies before it begins.
+func diesInSetUp(t *testing.T, c *Controller, from, to, want string, within time.Duration) {
+	t.Helper()
+	late := heldUp(t)
+	trial := upTrial(from, to, time.Minute)
+	trial.Timing.PatienceSeconds = 60
+	began := time.Now()
+	_, err := c.RunTrial(t.Context(), trial, nil)
+	if took := time.Since(began); err == nil || !strings.Contains(err.Error(), want) ||
+		took > within+8*late() {
+		t.Errorf("after %v: %v, want %s", took, err, want)
 	}
-	t.Run("that serves", func(t *testing.T) {
-		t.Parallel()
-		w := newWire()
-		var path *cable
-		s := serve(t, w, func(c *ServeConfig) {
-			c.Agent.Engines["udp"].(*fakeEngine).before = func() { path.cancel(); time.Sleep(time.Second) }
-		})
-		path = newCable(t, s.addr)
-		dies(t, dial(t, path.addr, agentOn(w, "near")), "near", "far", "lost", 5*time.Second)
-	})
-	t.Run("of a fleet", func(t *testing.T) {
-		t.Parallel()
-		w, hub := newWire(), openHub(t)
-		joinAs(t, hub, agentOn(w, "a"))
-		joinWith(t, hub, agentOn(w, "b"), func(b *Agent, m *nats.Msg, client, verb string) {
-			if verb == verbDo {
-				_ = each(b.list(), func(s *session) error { return s.close(model.Reason{}) })
-				return
-			}
-			_ = m.Respond(b.answer(t.Context(), client, verb, m.Data))
-		})
-		dies(t, commander(t, hub, "a", "b"), "a", "b", "b has not answered for 15.0 s",
-			makeTimeout+2*time.Second)
-		nothingOpen(t, w)
-	})
+	if of := (&HostError{}); errors.As(err, &of) && of.Host != to {
+		t.Errorf("%v is of %s", err, of.Host)
+	}
 }
 
 // joinWith joins an agent to a hub of many hosts that obeys as the test says.

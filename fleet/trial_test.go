@@ -83,6 +83,7 @@ func TestSendersWaitForReaders(t *testing.T) {
 // Once a second ends tell what they count, and somebody who watches is told of the cores: of those of each host, or of
 // the first one's where all hosts are one.
 func TestTrialLive(t *testing.T) {
+	t.Parallel()
 	for _, oneClock := range []bool{false, true} {
 		t.Run(fmt.Sprintf("one clock %v", oneClock), func(t *testing.T) {
 			t.Parallel()

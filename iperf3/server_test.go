@@ -507,6 +507,7 @@ func asking(change ...string) string {
 
 // TestServerBoth: of a test in both directions the streams that the client sends come first.
 func TestServerBoth(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, 1)
 	k := dialServer(t, s, "127.0.0.1")
 	k.hello(asking(`"omit":0`, `"omit":0,"bidirectional":true`))
@@ -534,6 +535,7 @@ func TestServerBoth(t *testing.T) {
 
 // TestServerStopsSending: a client that goes away in any state is sent no more, and a forged request gets nothing.
 func TestServerStopsSending(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, 4)
 	endless := asking(`"omit":0`, `"omit":0,"reverse":true`, `"time":1`, `"time":0`, `"num":0`, `"num":1000000000`)
 	for name, leave := range map[string]func(k fakeClient){

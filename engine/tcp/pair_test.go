@@ -16,6 +16,7 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 // The suite of all transports, over loopback.
 func TestTransport(t *testing.T) {
+	t.Parallel()
 	for name, bulk := range map[string]bool{"bulk": true, "writes": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -11,6 +11,7 @@ import (
 // Whoever sends, each stream with a thread or all with shared workers, plans what the
 // profile says to the packet, and tells the gaps that it asked.
 func TestProfilesAreSent(t *testing.T) {
+	t.Parallel()
 	trace, err := model.TraceText([]int64{0, 500_000, 1_500_000})
 	if err != nil {
 		t.Fatal(err)

@@ -149,6 +149,7 @@ func both(t *testing.T, f func(t *testing.T, r trial)) {
 
 // The suite of all transports, over loopback.
 func TestTransport(t *testing.T) {
+	t.Parallel()
 	for _, c := range variants {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
