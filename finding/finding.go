@@ -271,13 +271,10 @@ func (f Finding) Parts() []string {
 		code = stem + ".other"
 	}
 	if text := f.fill(strings.ReplaceAll(f.Language.Of(code, sentence), "¶", "\n")); text != "" {
-		return strings.Split(oneEnd.Replace(text), "\n")
+		return strings.Split(text, "\n")
 	}
 	return []string{"<no words for " + f.Code + ">"}
 }
-
-// oneEnd takes the full stop off a sentence whose reason ends with a question.
-var oneEnd = strings.NewReplacer("?.", "?", "？。", "？")
 
 // sentence is what the table of sentences has for the finding, but for a command.
 func (f Finding) sentence() string {
@@ -338,9 +335,9 @@ func (f Finding) option(text string) (out, rest string, whole bool) {
 	for whole = true; ; {
 		i := strings.IndexAny(text, "{[|]")
 		if i < 0 {
-			return f.Language.Append(out, text), "", whole
+			return f.behind(out, text), "", whole
 		}
-		out, rest = f.Language.Append(out, text[:i]), text[i+1:]
+		out, rest = f.behind(out, text[:i]), text[i+1:]
 		switch text[i] {
 		case '{':
 			name, after, _ := strings.Cut(rest, "}")
@@ -362,6 +359,16 @@ func (f Finding) option(text string) (out, rest string, whole bool) {
 			return out, text[i:], whole
 		}
 	}
+}
+
+// behind appends the words of a sentence to what stands before them. A reason that ends as a question ends the sentence.
+func (f Finding) behind(out, words string) string {
+	for _, end := range [][2]string{{"?", "."}, {"？", "。"}} {
+		if strings.HasSuffix(out, end[0]) {
+			words = strings.TrimPrefix(words, end[1])
+		}
+	}
+	return f.Language.Append(out, words)
 }
 
 // value prints what a text refers to between braces; known is false if the finding lacks it.
