@@ -71,6 +71,30 @@ func TestBlocks(t *testing.T) {
 	if n := len((&texter{Terminal: Terminal{All: true}}).shownRows(long, mostRows)); n != mostRows-1 {
 		t.Errorf("%d of 410 rows are shown", n)
 	}
+	for i := range long.Rows {
+		long.Rows[i] = []view.Cell{{Value: float64(i)}}
+	}
+	long.Rows[300][0].Named = true
+	for _, c := range []struct {
+		lead, most int
+		all        bool
+		want       []float64
+	}{
+		{0, 6, false, []float64{0, 136, 273, 300, 409}},
+		{0, 2, false, []float64{300}},
+		{3, 9, false, []float64{0, 1, 300}},
+		{3, 6, true, []float64{0, 1, 2, 3, 300}},
+	} {
+		long.Lead = c.lead
+		var got []float64
+		for _, row := range (&texter{Terminal: Terminal{All: c.all}}).shownRows(long, c.most) {
+			got = append(got, row[0].Value)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%d of 410 rows where %d lead: %v, want %v, with the one that the verdict names", c.most, c.lead, got,
+				c.want)
+		}
+	}
 }
 
 // A text from outside stays a text, in an element and in an attribute, and an attribute without one is left out.

@@ -201,22 +201,35 @@ func keysOf(table view.Table) int {
 	return min(max(n, 1), len(table.Columns))
 }
 
-// shownRows picks the rows to show; one line of them tells of the others.
+// shownRows picks the rows to show, with those that the verdict names; one line of them tells of the others.
 func (t *texter) shownRows(table view.Table, most int) [][]view.Cell {
 	n := len(table.Rows)
 	if n <= most {
 		return table.Rows
 	}
 	most = max(most-1, 1)
-	switch {
-	case table.Lead > 0 && t.All:
-		return table.Rows[:most]
-	case table.Lead > 0 || most == 1:
-		return table.Rows[:min(most, max(table.Lead, 1))]
+	if table.Lead > 0 && !t.All {
+		most = min(most, table.Lead)
 	}
+	var picked, others []int
+	for i, row := range table.Rows {
+		if len(picked) < most && slices.ContainsFunc(row, func(c view.Cell) bool { return c.Named }) {
+			picked = append(picked, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	room, last := most-len(picked), len(others)-1
+	for i := range room {
+		if table.Lead == 0 && room > 1 {
+			i = (i*last + (room-1)/2) / (room - 1)
+		}
+		picked = append(picked, others[i])
+	}
+	slices.Sort(picked)
 	var out [][]view.Cell
-	for i := range most {
-		out = append(out, table.Rows[(i*(n-1)+(most-1)/2)/(most-1)])
+	for _, i := range picked {
+		out = append(out, table.Rows[i])
 	}
 	return out
 }

@@ -33,6 +33,11 @@ func Run(d *model.Document) Page {
 	} else if searches := finding.TypicalSearches(rows); len(searches) > 0 { // whose floods are not usable
 		p.Sections = shown(searchTable(searches, finding.SearchKeys(searches)))
 	}
+	for _, s := range p.Sections {
+		if t, ok := s.(Table); ok && len(found) > 0 {
+			t.mark(found[0])
+		}
+	}
 	p.Sections = slices.Concat(p.Sections, nothing(rows), leftOut(rows))
 	p.SetUp = setUp(d, found)
 	if len(d.Results) > 0 { // else its verdict says them

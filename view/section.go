@@ -6,6 +6,7 @@
 package view
 
 import (
+	"pelt/table"
 	"pelt/unit"
 	"pelt/words"
 )
@@ -64,6 +65,8 @@ type Table struct {
 	Rows        [][]Cell // each has a cell for each column
 	Lead        int      // rows that matter most where not all fit; 0: as many as fit
 	Fold        bool     // HTML shows it when asked
+
+	groups []table.Group // of the rows, in their order; nil where rows are of something else
 }
 
 // Column is one figure, or one word, of every row.
@@ -84,6 +87,7 @@ type Cell struct {
 	Low, High float64 // the interval of Value; none unless Low < High
 	Note      string  // what the figure rests on
 	Tone      Tone
+	Named     bool // in a row that the verdict names: it is shown where rows are left out
 }
 
 // ChartKind is how a chart is drawn.

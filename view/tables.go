@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pelt/finding"
 	"pelt/table"
 	"pelt/unit"
 	"pelt/words"
@@ -17,7 +18,7 @@ type column struct {
 }
 
 func rowsOf(title string, groups []table.Group, columns ...[]column) Table {
-	t := Table{Title: title}
+	t := Table{Title: title, groups: groups}
 	all := slices.Concat(columns...)
 	for _, c := range all {
 		t.Columns = append(t.Columns, c.Column)
@@ -30,6 +31,31 @@ func rowsOf(title string, groups []table.Group, columns ...[]column) Table {
 		t.Rows = append(t.Rows, row)
 	}
 	return t
+}
+
+// mark marks the rows of the places that a verdict names.
+func (t Table) mark(verdict finding.Finding) {
+	for i, g := range t.groups {
+		for _, place := range verdict.Places {
+			for j := range t.Rows[i] {
+				t.Rows[i][j].Named = t.Rows[i][j].Named || isIn(*place, g)
+			}
+		}
+	}
+}
+
+// isIn reports whether a place lies in the group of a row: it has the levels of the keys that both have.
+func isIn(place, row table.Group) bool {
+	shared := 0
+	for i, k := range row.Keys {
+		if l := place.Level(k.Name); l.Known {
+			if l != row.Levels[i] {
+				return false
+			}
+			shared++
+		}
+	}
+	return shared > 0
 }
 
 func unitOf(name string) unit.Unit {
