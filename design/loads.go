@@ -23,6 +23,8 @@ const (
 	growth       = 8    // times the longest trial at a load is the next one that confirms it
 	finishTrials = 4    // a load with so many full-length trials that agree is finished first
 	mostTrials   = 200  // for each goal: a device that answers at random has no bounds to find
+	mostStarved  = 16   // starved trials of a search,
+	starvedEach  = 2    // and so many more for each other trial: a quiet machine needs about seven trials in all
 	priorWidths  = 1.5  // half of the prior is within so many widths of the first guess
 	holds        = 0.35 // how often a trial above the limit is of low loss: a buffer holds some, rare losses take time
 )
@@ -44,8 +46,17 @@ func (q Question) nextLoad(seen []Observation) (load, seconds float64, ok bool) 
 	return load, seconds, ok
 }
 
-// gaveUp reports whether a search has had all its trials.
-func (q Question) gaveUp(seen []Observation) bool { return len(seen) > mostTrials*max(len(q.Goals), 1) }
+// gaveUp reports whether a search has had all its trials, or other work took the sender's CPU in so many of them that
+// more would keep people waiting for a busy machine.
+func (q Question) gaveUp(seen []Observation) bool {
+	starved := 0
+	for _, o := range seen {
+		if o.Starved {
+			starved++
+		}
+	}
+	return len(seen) > mostTrials*max(len(q.Goals), 1) || starved > mostStarved+starvedEach*(len(seen)-starved)
+}
 
 // next returns the next trial for one goal.
 func (q Question) next(g model.Goal, seen []Observation) (load, seconds float64, ok bool) {

@@ -381,7 +381,7 @@ func Answers(p model.Plan, done []model.Result, complete bool) (out []Answer) {
 			}
 			question := s.question
 			dead := len(done) > 0 && model.Reasons(done[len(done)-1].Why).Has(model.NothingThrough)
-			if complete && !dead && !r.answered { // by the rules of another version, say
+			if complete && !dead && (!r.answered || question.gaveUp(r.seen)) { // by the rules of another version, say
 				question.over, r.answered = true, true
 				r.addAll(done)
 			}
