@@ -63,11 +63,11 @@ func OwnNetwork(a netip.Addr) bool {
 	if Private(a) {
 		return true
 	}
-	return slices.ContainsFunc(ownPrefixes(), func(p netip.Prefix) bool { return p.Contains(a.Unmap()) })
+	return slices.ContainsFunc(OwnPrefixes(), func(p netip.Prefix) bool { return p.Contains(a.Unmap()) })
 }
 
-// ownPrefixes are this host's addresses, with their networks.
-func ownPrefixes() (all []netip.Prefix) {
+// OwnPrefixes are this host's addresses, with their networks.
+func OwnPrefixes() (all []netip.Prefix) {
 	list, _ := net.InterfaceAddrs() // what is not known is not own
 	for _, one := range list {
 		if p, err := netip.ParsePrefix(one.String()); err == nil {
@@ -75,6 +75,12 @@ func ownPrefixes() (all []netip.Prefix) {
 		}
 	}
 	return all
+}
+
+// IsOwn reports whether an address is one of this host's.
+func IsOwn(a netip.Addr) bool {
+	a = a.Unmap().WithZone("")
+	return a.IsLoopback() || slices.ContainsFunc(OwnPrefixes(), func(p netip.Prefix) bool { return p.Addr() == a })
 }
 
 // begin takes a guess for a handshake; nil: there is none left. The total is asked first, so that a source that is

@@ -4,7 +4,6 @@ import (
 	"net"
 	"net/netip"
 	"runtime"
-	"slices"
 	"syscall"
 
 	"pelt/internal/icmp"
@@ -16,7 +15,7 @@ import (
 // system chooses, over a device if one is named; without a code these tell nothing. err is what became of the connection,
 // bound that the user chose its address.
 func noWay(to netip.AddrPort, bound bool, device string, said icmp.Error, err error) model.Reason {
-	if said.From.IsValid() && !isOwn(said.From) {
+	if said.From.IsValid() && !IsOwn(said.From) {
 		return refusal(said, to)
 	}
 	var route model.Route
@@ -39,7 +38,7 @@ func noWay(to netip.AddrPort, bound bool, device string, said icmp.Error, err er
 		return model.NewReason(model.TunnelSilent, "far", route.Silent, "tunnel", route.Interface, "interface", route.At)
 	case route.NoAnswer:
 		return model.NewReason(model.NeighbourSilent, "interface", route.At)
-	case said.From.IsValid() && !isOwn(to.Addr()):
+	case said.From.IsValid() && !IsOwn(to.Addr()):
 		return model.NewReason(model.OwnFirewall, "icmp", said.What, "port", to.Port())
 	}
 	return model.Reason{}
@@ -69,9 +68,4 @@ func noRoute() model.Reason {
 		}
 	}
 	return model.Reason{Code: model.NoRoute}
-}
-
-// isOwn reports whether this host has an address.
-func isOwn(a netip.Addr) bool {
-	return slices.ContainsFunc(ownPrefixes(), func(p netip.Prefix) bool { return p.Addr() == a.WithZone("") })
 }

@@ -1,8 +1,6 @@
 package run
 
 import (
-	"net"
-	"net/netip"
 	"slices"
 
 	"pelt/engine/xdp"
@@ -88,17 +86,6 @@ func interfaceChecks(l words.Language, list func() ([]xdp.Interface, error)) []o
 
 // ThisHost describes this host.
 func ThisHost() model.Host { return observe.Facts() }
-
-// Addresses are those of this process's network namespace.
-func Addresses() (list []netip.Addr) {
-	all, _ := net.InterfaceAddrs() // empty if it fails
-	for _, a := range all {
-		if p, err := netip.ParsePrefix(a.String()); err == nil {
-			list = append(list, p.Addr().Unmap())
-		}
-	}
-	return list
-}
 
 // Settings reads the settings of this host, and of one interface unless it is "".
 func Settings(iface string) []model.HostSetting { return observe.Knobs(iface) }

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net"
 	"net/netip"
-	"slices"
 
 	"pelt/engine"
 	"pelt/engine/udp"
@@ -69,20 +67,11 @@ func (s *site) joinIperf(ctx context.Context, o Options, peer iperfPeer, near, f
 	own.Engines = near
 	there := fleet.AgentConfig{Node: peer.node, Host: plainHost{}, Version: o.Version, Engines: far,
 		Facts: func() model.Host { return model.Host{Name: "iperf3", Address: peer.shown} }}
-	if isOwn(peer.address) {
+	if fleet.IsOwn(peer.address) {
 		there.Watch = own.Watch // the peer's kernel is this one
 	}
 	if err := s.join(ctx, o, []fleet.AgentConfig{own, there}); err != nil {
 		return errors.Join(err, s.Close())
 	}
 	return nil
-}
-
-// isOwn reports whether an address is one of this host's.
-func isOwn(a netip.Addr) bool {
-	all, _ := net.InterfaceAddrs() // none that are not known
-	return slices.ContainsFunc(all, func(one net.Addr) bool {
-		p, err := netip.ParsePrefix(one.String())
-		return a.IsLoopback() || err == nil && p.Addr() == a.Unmap().WithZone("")
-	})
 }

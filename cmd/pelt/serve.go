@@ -297,16 +297,13 @@ func targetText(a netip.Addr, port int) string {
 // ownAddresses lists this host's addresses that others may reach, IPv4 first.
 func ownAddresses() []netip.Addr {
 	var four, six []netip.Addr
-	list, _ := net.InterfaceAddrs()
-	for _, x := range list {
-		p, err := netip.ParsePrefix(x.String())
-		if err != nil || p.Addr().IsLoopback() || p.Addr().IsLinkLocalUnicast() {
-			continue
-		}
-		if p.Addr().Is4() {
-			four = append(four, p.Addr())
-		} else {
-			six = append(six, p.Addr())
+	for _, p := range fleet.OwnPrefixes() {
+		switch a := p.Addr(); {
+		case a.IsLoopback() || a.IsLinkLocalUnicast():
+		case a.Is4():
+			four = append(four, a)
+		default:
+			six = append(six, a)
 		}
 	}
 	if all := append(four, six...); len(all) > 0 {

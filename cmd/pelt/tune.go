@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pelt/advice"
+	"pelt/fleet"
 	"pelt/model"
 	"pelt/run"
 	"pelt/tune"
@@ -52,8 +53,10 @@ func (f *adviceFlags) register(s *pflag.FlagSet) {
 
 func (f *adviceFlags) list(ref string) (model.Document, model.AdviceList, error) {
 	l := model.AdviceList{Format: model.AdviceFormat, Tool: model.Tool{Version: version()}, Advice: []model.Advised{}}
-	ask := advice.Ask{Role: f.role, Device: f.dev, This: run.ThisHost(), CanApply: tune.Known, HostWide: tune.HostWide,
-		Addresses: run.Addresses()}
+	ask := advice.Ask{Role: f.role, Device: f.dev, This: run.ThisHost(), CanApply: tune.Known, HostWide: tune.HostWide}
+	for _, p := range fleet.OwnPrefixes() {
+		ask.Addresses = append(ask.Addresses, p.Addr())
+	}
 	if !slices.Contains([]string{"", "sender", "receiver", "router"}, f.role) {
 		return model.Document{}, l, usagef("--role: want sender, receiver or router, not %q", f.role)
 	}
