@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/netip"
 	"runtime"
@@ -13,38 +14,59 @@ import (
 // KeyBytes is the length of the key that the two ends of a flow share.
 const KeyBytes = 32
 
+// mostCPU is the highest number of a core that an order can name.
+const mostCPU = 4095
+
 // A probe is thin: it must not disturb what it measures.
 const (
 	maxProbePPS   = 100
 	maxProbeBytes = 128
 )
 
-// Check finds the first field of an order that is out of its range. What this host could
-// do and will not is a *Refusal.
+// WrongField is the fault of an order whose field cannot be as it is: see model.NewReason for what is named.
+func WrongField(field string, named ...any) error {
+	return &Fault{Why: model.NewReason(model.OrderField, append([]any{"name", field}, named...)...)}
+}
+
+// InField is the fault of an order whose wrong field lies in another one.
+func InField(field string, err error) error {
+	var inner *Fault
+	var own *model.FieldError
+	switch {
+	case errors.As(err, &own):
+		return WrongField(field + "." + own.Field)
+	case errors.As(err, &inner) && inner.Why.Code == model.OrderField:
+		why := inner.Why
+		why.Name = field + "." + why.Name
+		return &Fault{Why: why}
+	}
+	return err
+}
+
+// Check finds the first field of an order that is out of its range: see WrongField.
 func (o Order) Check() error {
 	if _, err := (model.Plan{Flows: []model.Flow{o.Flow}, Timing: o.Timing}).Trial(nil, 0); err != nil {
-		return fmt.Errorf("order.%w", err)
+		return InField("order", err)
 	}
 	if err := o.Timing.Check(); err != nil {
-		return fmt.Errorf("order.%w", err)
+		return InField("order", err)
 	}
 	switch pps, paced := o.Flow.Rate.PPS(o.Flow.PayloadBytes); {
 	case o.Trial == 0 || o.Trial >= WarmupBit:
-		return fmt.Errorf("order.trial: want 1 to %d, not %d", WarmupBit-1, o.Trial)
+		return WrongField("order.trial", "least", 1, "most", WarmupBit-1, "value", o.Trial)
 	case len(o.Key) != KeyBytes:
-		return fmt.Errorf("order.key: want %d bytes, not %d", KeyBytes, len(o.Key))
-	case o.CPU < -1 || o.CPU > 4095:
-		return fmt.Errorf("order.cpu: want -1 to 4095, not %d", o.CPU)
+		return WrongField("order.key", "value", len(o.Key), "least", KeyBytes)
+	case o.CPU < -1 || o.CPU > mostCPU:
+		return WrongField("order.cpu", "least", -1, "most", mostCPU, "value", o.CPU)
 	case o.Record != nil && (o.Role != Receive || o.Flow.Protocol != model.UDP):
-		return fmt.Errorf("order.record: is for a receiver of UDP")
+		return WrongField("order.record")
 	case !slices.Contains([]Role{Send, Receive, Probe, Echo}, o.Role):
-		return fmt.Errorf("order.role: unknown role %q", o.Role)
+		return WrongField("order.role", "value", model.Clip(string(o.Role)))
 	case o.Survey && o.Traffic():
-		return fmt.Errorf("order.survey: is for a prober and its echo")
+		return WrongField("order.survey")
 	case !o.Traffic() && (o.Listen != (o.Role == Echo) || o.Flow.Streams != 1 || o.Flow.Protocol != model.UDP ||
 		!paced || o.Flow.Profile != nil || pps > maxProbePPS || o.Flow.PayloadBytes > maxProbeBytes):
-		return fmt.Errorf("order.role: a probe is one dialed UDP stream of at most %d pps and %d B", maxProbePPS,
-			maxProbeBytes)
+		return WrongField("order.role", "value", o.Role)
 	}
 	return o.checkPeer()
 }
@@ -74,17 +96,17 @@ func (o Order) checkPeer() error {
 	p := o.Peer.Unmap()
 	switch family := o.Flow.Family; {
 	case o.Listen && o.Peer.IsValid():
-		return fmt.Errorf("order.peer: a listening end has no peer address yet")
+		return WrongField("order.peer", "value", o.Peer)
 	case o.Listen:
 		return nil
 	case !p.IsValid() || p.IsUnspecified() || p.IsMulticast() || p == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
-		return fmt.Errorf("order.peer: want the address of one host, not %v", o.Peer)
+		return WrongField("order.peer", "value", o.Peer)
 	case family == 4 && !p.Is4() || family == 6 && !p.Is6():
-		return fmt.Errorf("order.peer: %v is not of family %d", o.Peer, family)
+		return WrongField("order.peer", "value", o.Peer)
 	}
 	for _, a := range o.Flow.SourceAddresses {
 		if a.Is4() != p.Is4() {
-			return fmt.Errorf("order.flow.source_addresses: %v and the peer %v are of two IP versions", a, p)
+			return WrongField("order.flow.source_addresses", "value", a)
 		}
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 )
 
 // oneField is how an error names what is out of range.
-var oneField = regexp.MustCompile(`^order\.[a-z_.]+: [^\n]+$`)
+var oneField = regexp.MustCompile(`^order-field: order\.[a-z_.]+(: [^\n]+)?$`)
 
 // TestOrderCheck: each line of the file changes an order of a dialing sender, in JSON. Below stands what is wrong then.
 func TestOrderCheck(t *testing.T) {

@@ -237,11 +237,11 @@ func (a *Agent) admit(p makeOrder) (*session, error) {
 	case s != nil && p.watches():
 		return s, nil
 	case s != nil:
-		return nil, errors.New("session: it is open already")
+		return nil, finding.NewFault(model.SessionOpen)
 	case p.watches():
 		return nil, errNoSession
 	case a.cfg.clientOf != nil && !client.IsValid(): // it would count as another host's
-		return nil, errors.New("session: is of no client that is connected here")
+		return nil, finding.NewFault(model.SessionStranger)
 	case a.alone && a.taken(p.Session):
 		return nil, errTaken
 	}

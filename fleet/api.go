@@ -9,7 +9,7 @@ import (
 )
 
 // protocolVersion is what two peers must share to understand each other.
-const protocolVersion = 27
+const protocolVersion = 28
 
 // DefaultPort is the control port of pelt serve; data flows use the port above it.
 const DefaultPort = 7358

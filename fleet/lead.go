@@ -3,7 +3,6 @@ package fleet
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"slices"
 	"sync"
@@ -134,9 +133,9 @@ func (s *session) advance(step engine.Step) error {
 	n, going := slices.Index(engine.Steps, step), slices.Index(engine.Steps, engine.Go)
 	switch {
 	case s.closed || s.cut.Code != "" && n <= going:
-		return fmt.Errorf("%s: the session has ended", step)
+		return errNoSession
 	case n < s.step || n == s.step && n <= going:
-		return fmt.Errorf("%s: the session was told to %s already", step, engine.Steps[s.step])
+		return finding.NewFault(model.StepAgain, "name", step, "after", engine.Steps[s.step])
 	}
 	s.step = n
 	return nil
@@ -145,7 +144,7 @@ func (s *session) advance(step engine.Step) error {
 // do has the parts of the session carry out a step.
 func (s *session) do(ctx context.Context, o doOrder) (a doAnswer, err error) {
 	if len(o.Flows) > 0 && !s.watcher {
-		return a, errors.New("flows: this host knows those of its ends")
+		return a, engine.WrongField("flows")
 	}
 	if err := s.advance(o.Step); err != nil {
 		return a, err
@@ -216,12 +215,12 @@ func (s *session) carryOut(ctx context.Context, o doOrder) (a doAnswer, err erro
 		a, err = s.eachEnd(told, func(e *sessionEnd) (engine.Learned, error) {
 			k := o.Ends[e.order.End]
 			if streams := e.order.Order.Flow.Streams; len(k.Sent.Streams) != streams {
-				return engine.Learned{}, fmt.Errorf("drain: it has %d streams, not %d", streams, len(k.Sent.Streams))
+				return engine.Learned{}, streamsDiffer(o.Step, streams, len(k.Sent.Streams))
 			}
 			return e.part.Do(ctx, o.Step, k)
 		})
 		if err == nil && len(a.Ends) != len(o.Ends) {
-			err = errors.New("drain: it names an end that this session does not have")
+			err = finding.NewFault(model.EndsDiffer, "name", o.Step)
 		}
 	}
 	if err == nil {
@@ -248,6 +247,11 @@ func (s *session) meetPeer(ctx context.Context, e *sessionEnd, o doOrder) (l eng
 	return l, err
 }
 
+// streamsDiffer is the fault of a step that tells of another number of streams than the flow has.
+func streamsDiffer(step engine.Step, streams, told int) error {
+	return finding.NewFault(model.StreamsDiffer, "name", step, "streams", streams, "value", told)
+}
+
 // noteLiving notes which streams of an end carry packets: all, unless it is told. Without any the end takes no part any
 // more.
 func (s *session) noteLiving(e *sessionEnd, living []bool) error {
@@ -256,7 +260,7 @@ func (s *session) noteLiving(e *sessionEnd, living []bool) error {
 		living = slices.Repeat([]bool{true}, streams)
 	}
 	if len(living) != streams {
-		return fmt.Errorf("ready: %s: it has %d streams, not %d", e.name(), streams, len(living))
+		return streamsDiffer(engine.Ready, streams, len(living))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

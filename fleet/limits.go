@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -36,12 +35,12 @@ func (a *Agent) allows(p makeOrder) error {
 	case a.cfg.Router != nil && len(p.Ends) > 0:
 		return errOnlyWatches
 	case a.cfg.Router == nil && len(p.Ends) == 0:
-		return errors.New("ends: want at least one")
+		return engine.WrongField("ends", "value", 0, "least", 1, "most", maxEnds)
 	}
 	for i, e := range p.Ends {
 		switch {
 		case e.Peer == a.cfg.ID:
-			return fmt.Errorf("ends[%d].peer: want the name of another agent", i)
+			return engine.WrongField(fmt.Sprintf("ends[%d].peer", i))
 		case a.cfg.Engines[e.Engine] == nil:
 			return refuse(model.EngineNotThere, "name", model.Clip(e.Engine),
 				"engines", strings.Join(a.engineNames(), ", "))

@@ -45,7 +45,7 @@ func (o sessionOrder) name() string { return o.Session }
 
 func (o sessionOrder) check() error {
 	if !sessionName.MatchString(o.Session) {
-		return errors.New("session: want two names of 32 hex digits")
+		return engine.WrongField("session")
 	}
 	return nil
 }
@@ -83,16 +83,16 @@ func (p makeOrder) check() error {
 		return err
 	}
 	if len(p.Ends) > maxEnds {
-		return fmt.Errorf("ends: want at most %d, not %d", maxEnds, len(p.Ends))
+		return engine.WrongField("ends", "value", len(p.Ends), "most", maxEnds)
 	}
 	if !slices.Contains([]model.DropMode{"", model.DropsOff, model.DropsCount, model.DropsSeq}, p.Drops) {
-		return errors.New("drops: want seq, count or off")
+		return engine.WrongField("drops", "value", model.Clip(string(p.Drops)))
 	}
 	if len(p.Ends) > 0 && p.Trial == 0 || p.Trial >= engine.WarmupBit {
-		return fmt.Errorf("trial: want 1 to %d, not %d", engine.WarmupBit-1, p.Trial)
+		return engine.WrongField("trial", "value", p.Trial, "least", 1, "most", engine.WarmupBit-1)
 	}
 	if err := p.Timing.Check(); err != nil && p.watches() {
-		return fmt.Errorf("timing.%w", err)
+		return engine.InField("timing", err)
 	}
 	if err := checkFlows(p.Flows); err != nil {
 		return err
@@ -101,14 +101,14 @@ func (p makeOrder) check() error {
 	for i, e := range p.Ends {
 		switch {
 		case e.End < 0 || e.End > maxEndNumber || seen[e.End]:
-			return fmt.Errorf("ends[%d].end: %d is out of range or stands twice", i, e.End)
+			return engine.WrongField(fmt.Sprintf("ends[%d].end", i), "value", e.End)
 		case !model.IsHostName(e.Peer) || e.Peer == controllerName:
-			return fmt.Errorf("ends[%d].peer: want the name of another agent", i)
+			return engine.WrongField(fmt.Sprintf("ends[%d].peer", i))
 		case e.Order.Timing != p.Ends[0].Order.Timing:
-			return fmt.Errorf("ends[%d]: all ends of a trial have one timing", i)
+			return engine.WrongField(fmt.Sprintf("ends[%d].order.timing", i))
 		}
 		if err := e.Order.Check(); err != nil {
-			return fmt.Errorf("ends[%d].%w", i, err)
+			return engine.InField(fmt.Sprintf("ends[%d]", i), err)
 		}
 		seen[e.End] = true
 	}
@@ -128,17 +128,17 @@ func (o doOrder) check() error {
 		return err
 	}
 	if !slices.Contains(engine.Steps, o.Step) || o.Step == engine.Open && len(o.Ends) == 0 {
-		return fmt.Errorf("step: no such step %q", model.Clip(string(o.Step)))
+		return engine.WrongField("step", "value", model.Clip(string(o.Step)))
 	}
 	if len(o.Ends) > maxEnds {
-		return fmt.Errorf("ends: want at most %d, not %d", maxEnds, len(o.Ends))
+		return engine.WrongField("ends", "value", len(o.Ends), "most", maxEnds)
 	}
 	for n, e := range o.Ends {
 		if err := checkKnown(e); err != nil {
-			return fmt.Errorf("ends[%d]: %w", n, err)
+			return engine.InField(fmt.Sprintf("ends[%d]", n), err)
 		}
 		if len(e.Flows) > 0 {
-			return fmt.Errorf("ends[%d]: flows: an end has none but its own", n)
+			return engine.WrongField(fmt.Sprintf("ends[%d].flows", n))
 		}
 	}
 	return checkKnown(o.Known)
@@ -147,13 +147,13 @@ func (o doOrder) check() error {
 // checkKnown checks what all parts are told, or an end is.
 func checkKnown(k engine.Known) error {
 	if k.Gate < 0 || k.Gate > maxGateWait {
-		return fmt.Errorf("gate_ns: want 0 to %v, not %v", maxGateWait, k.Gate)
+		return engine.WrongField("gate_ns", "value", k.Gate, "least", 0, "most", maxGateWait)
 	}
 	if k.Window < 0 || k.Window > maxIdle {
-		return fmt.Errorf("window_ns: want 0 to %v, not %v", maxIdle, k.Window)
+		return engine.WrongField("window_ns", "value", k.Window, "least", 0, "most", maxIdle)
 	}
 	if most := max(len(k.Ports), len(k.Living), len(k.Sent.Streams)); most > model.MaxStreams {
-		return fmt.Errorf("want at most %d streams, not %d", model.MaxStreams, most)
+		return engine.WrongField("streams", "value", most, "most", model.MaxStreams)
 	}
 	return checkFlows(k.Flows)
 }
@@ -175,21 +175,21 @@ type endLearned struct {
 
 func checkFlows(flows []engine.WatchedFlow) error {
 	if len(flows) > maxWatched {
-		return fmt.Errorf("flows: want at most %d, not %d", maxWatched, len(flows))
+		return engine.WrongField("flows", "value", len(flows), "most", maxWatched)
 	}
 	for i, f := range flows {
+		field := fmt.Sprintf("flows[%d].", i)
 		switch {
 		case f.Name == "" || model.Clip(f.Name) != f.Name:
-			return fmt.Errorf("flows[%d]: want a short name", i)
+			return engine.WrongField(field+"name", "value", model.Clip(f.Name))
 		case len(f.Tuples) > model.MaxStreams:
-			return fmt.Errorf("flows[%d]: want the ports of at most %d streams, not %d", i, model.MaxStreams,
-				len(f.Tuples))
+			return engine.WrongField(field+"tuples", "value", len(f.Tuples), "most", model.MaxStreams)
 		case f.PayloadBytes < 0 || f.PayloadBytes > model.MaxTCPWrite:
-			return fmt.Errorf("flows[%d]: no payload of %d B", i, f.PayloadBytes)
+			return engine.WrongField(field+"payload_bytes", "value", f.PayloadBytes, "least", 0, "most", model.MaxTCPWrite)
 		case f.Number == 0 || f.Number >= engine.WarmupBit:
-			return fmt.Errorf("flows[%d]: want a number from 1 to %d, not %d", i, engine.WarmupBit-1, f.Number)
+			return engine.WrongField(field+"number", "value", f.Number, "least", 1, "most", engine.WarmupBit-1)
 		case f.Protocol != model.UDP && f.Protocol != model.TCP:
-			return fmt.Errorf("flows[%d]: protocol: want udp or tcp, not %q", i, model.Clip(string(f.Protocol)))
+			return engine.WrongField(field+"protocol", "value", model.Clip(string(f.Protocol)))
 		}
 	}
 	return nil
@@ -338,18 +338,18 @@ func decode[T any](data []byte) (T, error) { return decodeLines[T](data, false) 
 func decodeLines[T any](data []byte, lines bool) (T, error) {
 	var v, zero T
 	if t := bytes.TrimLeft(data, " \t\r\n"); len(t) == 0 || t[0] != '{' {
-		return zero, errors.New("message: not a JSON object")
+		return zero, finding.NewFault(model.MessageNoObject)
 	}
 	if err := weigh(data, reflect.TypeFor[T]()); err != nil {
-		return zero, fmt.Errorf("message: %w", err)
+		return zero, err
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&v); err != nil {
-		return zero, fmt.Errorf("message: %s", model.PrintableText(err.Error()))
+		return zero, finding.NewFault(model.MessageUnread, "text", model.PrintableText(err.Error()))
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return zero, errors.New("message: more than one JSON object")
+		return zero, finding.NewFault(model.MessageSeveral)
 	}
 	model.Printable(&v, lines)
 	return v, nil

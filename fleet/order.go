@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -80,7 +79,7 @@ func bySession[Q ofSession, A any](within time.Duration, obey func(*session, con
 func (a *Agent) answer(ctx context.Context, client, verb string, data []byte) []byte {
 	obey, known := orders[verb]
 	if !known {
-		return encodeReply(nil, fmt.Errorf("unknown verb %q", model.Clip(verb)))
+		return encodeReply(nil, finding.NewFault(model.OrderUnknown, "name", model.Clip(verb)))
 	}
 	return encodeReply(obey(a, ctx, client, data))
 }

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"sync/atomic"
 
@@ -32,10 +30,10 @@ func (s *session) part(from uint64, tell func() (any, error)) (a accountAnswer, 
 		}
 		data, err := json.Marshal(told)
 		if err != nil {
-			return a, fmt.Errorf("report: %w", err)
+			return a, err
 		}
 		if len(data) > reportBytes {
-			return a, errors.New("report: larger than 64 MiB")
+			return a, finding.NewFault(model.ReportLong, "most_bytes", float64(reportBytes))
 		}
 		s.mu.Lock()
 		s.told = data
@@ -44,7 +42,7 @@ func (s *session) part(from uint64, tell func() (any, error)) (a accountAnswer, 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if from >= uint64(len(s.told)) {
-		return a, fmt.Errorf("report: it has no byte %d", from)
+		return a, engine.WrongField("from", "value", from)
 	}
 	left := s.told[from:]
 	return accountAnswer{Data: left[:min(len(left), partBytes)], Done: len(left) <= partBytes}, nil

@@ -53,7 +53,7 @@ func (s *session) fetchRecord(ctx context.Context, o accountOrder) (accountAnswe
 	rec := s.recording
 	s.mu.Unlock()
 	if rec == nil {
-		return accountAnswer{}, errors.New("record: nothing is recorded in this session")
+		return accountAnswer{}, finding.NewFault(model.NothingRecorded)
 	}
 	if o.Final {
 		rec.Finish()

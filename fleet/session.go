@@ -3,7 +3,6 @@ package fleet
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"sync"
 	"time"
@@ -130,7 +129,7 @@ func (s *session) account(ctx context.Context, o accountOrder) (accountAnswer, e
 	case ofTrial:
 		return s.part(o.From, func() (any, error) { return s.finish(ctx), nil })
 	}
-	return accountAnswer{}, fmt.Errorf("account: there is none of %q", model.Clip(o.Of))
+	return accountAnswer{}, engine.WrongField("of", "value", model.Clip(o.Of))
 }
 
 // finish ends all that still runs, and makes the account of all parts.
@@ -164,7 +163,7 @@ func (s *session) facts(ctx context.Context, final bool) (any, error) {
 	s.mu.Unlock()
 	switch {
 	case r == nil:
-		return nil, errors.New("no router is watched in this session")
+		return nil, finding.NewFault(model.NoRouterWatched)
 	case final:
 		return r.Finish(ctx), nil
 	}
@@ -213,7 +212,7 @@ func (s *session) close(why model.Reason) error {
 	select {
 	case <-done:
 	case <-time.After(closeTimeout):
-		err = errors.Join(err, errors.New("an end did not stop"))
+		err = errors.Join(err, finding.NewFault(model.EndStays))
 	}
 	said := words.Errorf("trial ended")
 	if why = model.FirstReason(why, s.why()); why.Code != "" {

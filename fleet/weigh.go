@@ -5,9 +5,11 @@ import (
 	"cmp"
 	"encoding"
 	"encoding/json"
-	"errors"
 	"reflect"
 	"strings"
+
+	"pelt/finding"
+	"pelt/model"
 )
 
 const (
@@ -18,9 +20,9 @@ const (
 )
 
 var (
-	errHeavy = errors.New("its lists would take far more memory than the text")
-	errDeep  = errors.New("its lists and objects lie too deep in each other")
-	errShape = errors.New("an object, a list or a value stands where another is wanted")
+	errHeavy = finding.NewFault(model.MessageHeavy)
+	errDeep  = finding.NewFault(model.MessageDeep)
+	errShape = finding.NewFault(model.MessageShape)
 )
 
 // weigh refuses a JSON text whose lists would take far more memory as a t than they do as text, before

@@ -7,6 +7,25 @@ const (
 	HostFault = "host-fault"
 	Several   = "several" // Of: all that happened
 
+	// What no controller of this version orders, and no host of it answers.
+	OrderField      = "order-field" // Name: the field; least, most and value: what it can be, and is
+	OrderUnknown    = "order-unknown"
+	StepAgain       = "step-again" // Name: the step; after: where the session is
+	StreamsDiffer   = "streams-differ"
+	EndsDiffer      = "ends-differ"
+	SessionOpen     = "session-open"
+	SessionStranger = "session-stranger"
+	NoRouterWatched = "no-router-watched"
+	NothingRecorded = "nothing-recorded"
+	ReportLong      = "report-long"
+	EndStays        = "end-stays"
+	MessageNoObject = "message-no-object"
+	MessageSeveral  = "message-several"
+	MessageUnread   = "message-unread" // Text: what the decoder says
+	MessageHeavy    = "message-heavy"
+	MessageDeep     = "message-deep"
+	MessageShape    = "message-shape"
+
 	EngineCarriesNot = "engine-carries-not"
 	EngineRole       = "engine-role"
 	CallerOpens      = "caller-opens"
