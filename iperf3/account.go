@@ -14,16 +14,22 @@ func (t *test) own() results {
 	for _, l := range t.legs {
 		r.Streams = append(r.Streams, l.own()...)
 	}
-	for i, id := range streamIDs(len(r.Streams)) {
-		r.Streams[i].ID = id
-	}
+	r.complete(t.legs[0].order.Timing.MeasureSeconds)
 	return r
+}
+
+// complete numbers the streams of a test of so many seconds, in which nothing was omitted.
+func (r *results) complete(seconds float64) {
+	none := count(0)
+	for i, id := range streamIDs(len(r.Streams)) {
+		s := &r.Streams[i]
+		s.ID, s.OmittedErrors, s.OmittedPackets, s.End = id, &none, &none, &seconds
+	}
 }
 
 // own are this side's results of a flow. Of TCP with many streams this side may know the sum only, which is what iperf3
 // prints last.
 func (l *leg) own() []streamResult {
-	none, seconds := count(0), l.order.Timing.MeasureSeconds
 	list := make([]streamResult, l.order.Flow.Streams)
 	l.test.mu.Lock()
 	defer l.test.mu.Unlock()
@@ -37,7 +43,7 @@ func (l *leg) own() []streamResult {
 		case l.down():
 			s.Bytes = count(l.near.Count().Bytes) / count(len(list))
 		}
-		s.Retransmits, s.OmittedErrors, s.OmittedPackets, s.End = -1, &none, &none, &seconds
+		s.Retransmits = -1
 	}
 	return list
 }

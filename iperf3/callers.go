@@ -23,38 +23,30 @@ type thisHost struct{}
 func (thisHost) Do(f func() error) error { return f() }
 
 // Near makes this host's ends. They have their sockets already.
-func (x *Session) Near() engine.Engine { return sessionEngine{x, true} }
+func (x *Session) Near() engine.Engine { return x.side(true) }
 
 // Far makes the ends that stand for the client.
-func (x *Session) Far() engine.Engine { return sessionEngine{x, false} }
+func (x *Session) Far() engine.Engine { return x.side(false) }
 
-// sessionEngine makes the ends of one side.
-type sessionEngine struct {
-	session *Session
-	near    bool
-}
-
-// Name is that of the engine whose sockets the session has.
-func (e sessionEngine) Name() string {
-	if e.session.asked.udp {
-		return string(model.UDP)
+// side is called as the engine whose sockets the session has.
+func (x *Session) side(near bool) engine.Engine {
+	name := model.TCP
+	if x.asked.udp {
+		name = model.UDP
 	}
-	return string(model.TCP)
-}
-
-// Open makes an end; see engine.Engine.
-func (e sessionEngine) Open(_ context.Context, _ engine.Host, o engine.Order) (engine.Transport, error) {
-	d := e.session.up
-	if e.near == (o.Role == engine.Send) {
-		d = e.session.down
-	}
-	switch {
-	case d == nil || !o.Traffic():
-		return nil, engine.Refuse(model.IperfUnasked)
-	case e.near:
-		return &servingEnd{Transport: d.sockets, direction: d}, nil
-	}
-	return &clientEnd{d}, nil
+	return maker{string(name), func(_ context.Context, _ engine.Host, o engine.Order) (engine.Transport, error) {
+		d := x.up
+		if near == (o.Role == engine.Send) {
+			d = x.down
+		}
+		switch {
+		case d == nil || !o.Traffic():
+			return nil, engine.Refuse(model.IperfUnasked)
+		case near:
+			return &servingEnd{Transport: d.sockets, direction: d}, nil
+		}
+		return &clientEnd{direction: d}, nil
+	}}
 }
 
 // meeting is that of the two ends: by the time that they look for each other, the client has asked and got its answers.
@@ -142,7 +134,10 @@ func (e *servingEnd) Account(r *engine.Report, sent engine.Sent) {
 func (e *servingEnd) Close() error { return nil }
 
 // clientEnd stands for the client.
-type clientEnd struct{ *direction }
+type clientEnd struct {
+	standIn
+	*direction
+}
 
 // Ports are the client's.
 func (e *clientEnd) Ports() (list []uint16) {
@@ -154,9 +149,6 @@ func (e *clientEnd) Ports() (list []uint16) {
 
 // Connect tells of the streams, which are open.
 func (e *clientEnd) Connect(context.Context) (engine.Meeting, error) { return e.meeting(true), nil }
-
-// Settle does nothing: the client acts when it is told that the test runs.
-func (e *clientEnd) Settle([]bool) error { return nil }
 
 // Run returns when the client has said what it sent, or received.
 func (e *clientEnd) Run(reading func()) error {
@@ -176,12 +168,6 @@ func (e *clientEnd) Run(reading func()) error {
 
 // Stop ends Run.
 func (e *clientEnd) Stop() { e.session.stop(errLong) }
-
-// Count tells nothing: a client reports when the test is over.
-func (e *clientEnd) Count() (s engine.Snapshot) { return s }
-
-// Pulse exchanges nothing: a client sends no probes.
-func (e *clientEnd) Pulse(uint64, bool) (theirs uint64) { return 0 }
 
 // Account reports what the client did, by its own account; nothing if it did not say.
 func (e *clientEnd) Account(r *engine.Report, _ engine.Sent) {
@@ -243,6 +229,8 @@ func (e *clientEnd) Close() error { return nil }
 // gaps are the times between a client's sends, by the time stamps of packets that came and were sent one after the
 // other. The client's end tells them while the receiving one still waits for what is on the way.
 type gaps struct {
+	engine.Meter // of the end that receives
+
 	mu    sync.Mutex
 	times *measure.Histogram
 	last  []model.Arrival // by stream
@@ -252,7 +240,9 @@ func newGaps(streams int) *gaps {
 	return &gaps{times: measure.NewHistogram(streams), last: make([]model.Arrival, streams)}
 }
 
-func (g *gaps) observe(stream int, batch []model.Arrival) {
+// Observe times a client's sends, and counts their packets; see engine.Meter.
+func (g *gaps) Observe(stream int, batch []model.Arrival) {
+	defer g.Meter.Observe(stream, batch)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, a := range batch {
@@ -268,16 +258,4 @@ func (g *gaps) told() (*model.Percentiles, []model.Bucket) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.times.Percentiles(), g.times.Buckets()
-}
-
-// gapMeter is a meter that also times a client's sends.
-type gapMeter struct {
-	engine.Meter
-	gaps *gaps
-}
-
-// Observe counts packets; see engine.Meter.
-func (g *gapMeter) Observe(stream int, batch []model.Arrival) {
-	g.gaps.observe(stream, batch)
-	g.Meter.Observe(stream, batch)
 }

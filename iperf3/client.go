@@ -30,10 +30,10 @@ func NewClient(server netip.AddrPort, device string) *Client {
 }
 
 // Near makes the ends at this host, of flows of a protocol.
-func (c *Client) Near(p model.Protocol) engine.Engine { return nearEngine{c, string(p)} }
+func (c *Client) Near(p model.Protocol) engine.Engine { return maker{string(p), c.openNear} }
 
 // Far makes ends that stand for the server.
-func (c *Client) Far(p model.Protocol) engine.Engine { return farEngine{c, string(p)} }
+func (c *Client) Far(p model.Protocol) engine.Engine { return maker{string(p), c.openFar} }
 
 // Close frees what the ends share. They must be closed before.
 func (c *Client) Close() error { return c.udp.Close() }

@@ -262,16 +262,15 @@ func TestBothWays(t *testing.T) {
 	s.alone = true
 	s.serve()
 	r := s.trial(t)
-	c := r.Near.Engine.(nearEngine).client
 	var near []engine.Transport
 	for _, step := range []string{"far", "near"} {
 		for i, role := range []engine.Role{engine.Send, engine.Receive} {
 			o := r.Order
 			o.Trial, o.Key = o.Trial+uint16(i), bytes.Repeat([]byte{byte(i + 1)}, engine.KeyBytes)
 			o.Role, o.Peer, o.Ports = role, s.at.Addr(), []uint16{s.at.Port()}
-			e := c.Near(model.UDP)
+			e := r.Near.Engine
 			if step == "far" {
-				o.Listen, e = true, c.Far(model.UDP)
+				o.Listen, e = true, r.Far.Engine
 				o.Role = []engine.Role{engine.Receive, engine.Send}[i]
 			}
 			end, err := e.Open(t.Context(), enginetest.Here{}, o)

@@ -97,7 +97,7 @@ func (d *direction) prepare() (err error) {
 	}
 	if !d.sends() {
 		d.gaps = newGaps(d.flow.Streams)
-		o.Tap = func(m engine.Meter) engine.Meter { return &gapMeter{Meter: m, gaps: d.gaps} }
+		o.Tap = func(m engine.Meter) engine.Meter { d.gaps.Meter = m; return d.gaps }
 	}
 	if d.udp, err = x.server.udp.SocketsFor(thisHost{}, o, codec{trial: o.Trial, wide: x.asked.wide}); err == nil {
 		d.sockets = d.udp

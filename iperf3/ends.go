@@ -30,29 +30,40 @@ func refused(o engine.Order) error {
 	return nil
 }
 
-// nearEngine makes the ends at this host.
-type nearEngine struct {
-	client *Client
-	name   string
+// maker is an engine that makes ends by a function.
+type maker struct {
+	name string
+	open func(context.Context, engine.Host, engine.Order) (engine.Transport, error)
 }
 
-// Name is that of the protocol.
-func (e nearEngine) Name() string { return e.name }
+func (m maker) Name() string { return m.name }
 
-// Open opens the sockets; see engine.Engine. Those of TCP are only connected later.
-func (e nearEngine) Open(ctx context.Context, host engine.Host, o engine.Order) (engine.Transport, error) {
+func (m maker) Open(ctx context.Context, host engine.Host, o engine.Order) (engine.Transport, error) {
+	return m.open(ctx, host, o)
+}
+
+// standIn is part of each end that stands for an iperf3 program: that tells nothing and answers no probes before the
+// test is over, and begins when it is told that the test runs.
+type standIn struct{}
+
+func (standIn) Settle([]bool) error                { return nil }
+func (standIn) Count() (none engine.Snapshot)      { return none }
+func (standIn) Pulse(uint64, bool) (theirs uint64) { return 0 }
+
+// openNear opens the sockets at this host. Those of TCP are only connected later.
+func (c *Client) openNear(ctx context.Context, host engine.Host, o engine.Order) (engine.Transport, error) {
 	if err := refused(o); err != nil {
 		return nil, err
 	}
-	l, err := e.client.of(o)
+	l, err := c.of(o)
 	if err != nil {
 		return nil, err
 	}
 	n := &nearEnd{leg: l, over: make(chan struct{})}
 	if o.Flow.Protocol == model.TCP {
-		n.Transport, err = e.client.tcp.OpenFor(ctx, host, o, n.greet)
+		n.Transport, err = c.tcp.OpenFor(ctx, host, o, n.greet)
 	} else {
-		n.sockets, err = e.openUDP(host, o, l)
+		n.sockets, err = c.openUDP(host, o, l)
 		n.Transport = n.sockets
 	}
 	if err != nil {
@@ -66,13 +77,13 @@ func (e nearEngine) Open(ctx context.Context, host engine.Host, o engine.Order) 
 	return n, nil
 }
 
-func (e nearEngine) openUDP(host engine.Host, o engine.Order, l *leg) (*udp.Sockets, error) {
+func (c *Client) openUDP(host engine.Host, o engine.Order, l *leg) (*udp.Sockets, error) {
 	if o.Role == engine.Send {
-		return e.client.udp.SocketsFor(host, o, codec{trial: o.Trial})
+		return c.udp.SocketsFor(host, o, codec{trial: o.Trial})
 	}
 	l.counts = &counter{streams: make([]streamCount, o.Flow.Streams)}
 	o.Tap = func(m engine.Meter) engine.Meter { l.counts.Meter = m; return l.counts }
-	return e.client.udp.SocketsFor(host, o, codec{trial: o.Trial})
+	return c.udp.SocketsFor(host, o, codec{trial: o.Trial})
 }
 
 // nearEnd is this host's end of a flow.
@@ -182,27 +193,19 @@ func (n *nearEnd) Close() error {
 	return errors.Join(n.Transport.Close(), n.leg.close())
 }
 
-// farEngine makes the ends that stand for the server.
-type farEngine struct {
-	client *Client
-	name   string
-}
-
-// Name is that of the near end.
-func (e farEngine) Name() string { return e.name }
-
-// Open makes the far end of a flow; see engine.Engine.
-func (e farEngine) Open(_ context.Context, _ engine.Host, o engine.Order) (engine.Transport, error) {
+// openFar makes the end of a flow that stands for the server.
+func (c *Client) openFar(_ context.Context, _ engine.Host, o engine.Order) (engine.Transport, error) {
 	if err := refused(o); err != nil {
 		return nil, err
 	}
-	f := &farEnd{leg: e.client.begin(o)}
+	f := &farEnd{leg: c.begin(o)}
 	f.stopped, f.stop = context.WithCancel(context.Background())
 	return f, nil
 }
 
 // farEnd stands for the server.
 type farEnd struct {
+	standIn
 	leg     *leg
 	stopped context.Context
 	stop    context.CancelFunc
@@ -238,9 +241,6 @@ func (f *farEnd) Connect(ctx context.Context) (m engine.Meeting, err error) {
 	}
 	return m, nil
 }
-
-// Settle does nothing: the server reads already.
-func (f *farEnd) Settle([]bool) error { return nil }
 
 // Run returns once the test is over.
 func (f *farEnd) Run(reading func()) error {
@@ -323,12 +323,6 @@ func (f *farEnd) send() error {
 
 // Stop ends Connect and Run.
 func (f *farEnd) Stop() { f.stop() }
-
-// Count tells nothing: an iperf3 server reports when the test is over.
-func (f *farEnd) Count() (s engine.Snapshot) { return s }
-
-// Pulse exchanges nothing: an iperf3 server answers no probes.
-func (f *farEnd) Pulse(uint64, bool) (theirs uint64) { return 0 }
 
 // Account reports what the server did; nothing if it did not say.
 func (f *farEnd) Account(r *engine.Report, sent engine.Sent) {

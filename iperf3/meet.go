@@ -168,6 +168,7 @@ func (t *test) knock(ctx context.Context) (*control, error) {
 		return nil, err
 	}
 	k := newControl(conn.(*net.TCPConn))
+	go k.read()
 	t.cookie = newCookie()
 	asked := time.Now()
 	_ = k.write(t.cookie[:]) // an error must not hide that the server is busy, which it says first

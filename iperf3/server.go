@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -155,16 +156,7 @@ func (s *Server) come(c net.Conn) {
 func (s *Server) begun(c net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.guests = without(s.guests, c)
-}
-
-func without[T comparable](list []T, one T) (left []T) {
-	for _, x := range list {
-		if x != one {
-			left = append(left, x)
-		}
-	}
-	return left
+	s.guests = slices.DeleteFunc(s.guests, func(guest net.Conn) bool { return guest == c })
 }
 
 // errFull says that no place is left. The protocol has a state for it.
@@ -235,7 +227,7 @@ func (s *Server) enter(x *Session) error {
 func (s *Server) leave(x *Session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sessions = without(s.sessions, x)
+	s.sessions = slices.DeleteFunc(s.sessions, func(other *Session) bool { return other == x })
 }
 
 // turn waits until no other client of the same host opens streams. The caller ends the turn.

@@ -62,7 +62,7 @@ func newSession(s *Server, c *net.TCPConn, number uint64) *Session {
 		return netip.AddrPortFrom(p.Addr().Unmap(), p.Port())
 	}
 	remote := unmapped(c.RemoteAddr())
-	x := &Session{server: s, control: makeControl(c), number: number, remote: remote, Peer: remote.Addr(),
+	x := &Session{server: s, control: newControl(c), number: number, remote: remote, Peer: remote.Addr(),
 		Local: unmapped(c.LocalAddr()), opened: make(chan struct{}), ending: make(chan struct{}), led: make(chan struct{})}
 	x.stopped, x.stop = context.WithCancelCause(context.Background())
 	tcp.LimitSilence(c, vanished)
@@ -301,7 +301,6 @@ func (x *Session) tell(text string) error {
 	if x.asked.output {
 		r.Output = text
 	}
-	none, seconds := count(0), x.duration.Seconds()
 	for _, d := range x.directions() {
 		r.CPU = max(r.CPU, 100*d.report.CPU.ThreadRatio)
 		if d.sends() {
@@ -312,10 +311,7 @@ func (x *Session) tell(text string) error {
 		}
 		r.Streams = append(r.Streams, d.own()...)
 	}
-	for i, id := range streamIDs(len(r.Streams)) {
-		s := &r.Streams[i]
-		s.ID, s.OmittedErrors, s.OmittedPackets, s.End = id, &none, &none, &seconds
-	}
+	r.complete(x.duration.Seconds())
 	if err := x.control.sendJSON(r); err != nil {
 		return err
 	}

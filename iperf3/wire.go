@@ -254,15 +254,8 @@ type control struct {
 	events chan event
 }
 
-// newControl begins to read. Close ends it.
-func newControl(c *net.TCPConn) *control {
-	k := makeControl(c)
-	go k.read()
-	return k
-}
-
-// makeControl leaves it to its caller to read.
-func makeControl(c *net.TCPConn) *control { return &control{conn: c, events: make(chan event, 16)} }
+// newControl leaves it to its caller to read.
+func newControl(c *net.TCPConn) *control { return &control{conn: c, events: make(chan event, 16)} }
 
 func (k *control) read() {
 	defer close(k.events)
