@@ -99,6 +99,7 @@ func TestTCPLosses(t *testing.T) {
 // another process holds.
 func TestTCPLossesOnALink(t *testing.T) {
 	testenv.Root(t)
+	t.Parallel()
 	work, held := t.TempDir(), fmt.Sprint("tcp-", os.Getpid())
 	pelt(t, work, "lab", "up", "direct", "--name", held, "--link", "loss=2%")
 	t.Cleanup(func() { pelt(t, work, "lab", "down", held) })
