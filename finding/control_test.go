@@ -7,6 +7,7 @@ import (
 
 	"pelt/model"
 	"pelt/table"
+	"pelt/test/sample"
 )
 
 // transfer is what one control does under one loss.
@@ -28,22 +29,10 @@ type race struct {
 	change  func(*model.Document)
 }
 
-const rttSeconds = 0.04
-
 func (c race) doc() *model.Document {
-	d := &model.Document{ID: "abc", Plan: model.Plan{Command: "cc", Target: "192.0.2.7",
-		Flows:  []model.Flow{{Name: "up", Protocol: model.TCP, From: model.Sender, Streams: 1, Bytes: uint64(c.bytes)}},
-		Design: model.Design{Repeats: c.repeats}, Timing: model.Timing{MeasureSeconds: 10, DrainSeconds: 1}}}
-	controls, losses := model.Factor{Knob: "control"}, model.Factor{Knob: "link.loss_ratio"}
-	for _, x := range c.of {
-		if v := model.Word(x.control); !slices.Contains(controls.Levels, v) {
-			controls.Levels = append(controls.Levels, v)
-		}
-		if v := model.Number(x.loss); !slices.Contains(losses.Levels, v) {
-			losses.Levels = append(losses.Levels, v)
-		}
-	}
-	d.Plan.Factors = []model.Factor{losses, controls}
+	d := sample.Base("192.0.2.7", []int{1448}, c.repeats, 10)
+	d.ID, d.Host, d.Plan.Command, d.Plan.Timing.WarmupSeconds = "abc", nil, "cc", 0
+	d.Plan.Flows[0].Protocol, d.Plan.Flows[0].Bytes = model.TCP, uint64(c.bytes)
 	if c.noise == nil {
 		c.noise = func(i int) float64 { return []float64{1, 1.02, 0.98, 1.01, 0.99}[i%5] }
 	}
@@ -53,7 +42,7 @@ func (c race) doc() *model.Document {
 			f := model.FlowResult{Name: "up", Protocol: model.TCP, From: model.Sender, To: model.Receiver, Streams: 1,
 				GoodputBPS: bps, DurationS: 10, TCP: &model.TCPFacts{Control: x.control, Writes: 1, SegmentsOut: 1000,
 					Retransmits: 10, SegmentSizeBytes: 1448, BusyS: 10}}
-			trip := rttSeconds * 1e9
+			const trip = 0.04e9
 			f.RoundTrip = &model.Percentiles{Count: 9, Min: trip, P50: trip, P90: trip, P95: trip + x.queue*1e9}
 			if c.bytes > 0 {
 				took := c.bytes * 8 / bps
@@ -75,10 +64,25 @@ func (c race) doc() *model.Document {
 			d.Results = append(d.Results, r)
 		}
 	}
+	d.Plan.Factors = factorsOf(d.Results, "link.loss_ratio", "control")
 	if c.change != nil {
-		c.change(d)
+		c.change(&d)
 	}
-	return d
+	return &d
+}
+
+// factorsOf are the levels that trials have of knobs.
+func factorsOf(results []model.Result, knobs ...string) (all []model.Factor) {
+	for _, knob := range knobs {
+		f := model.Factor{Knob: knob}
+		for _, r := range results {
+			if v := r.Cell[knob]; !slices.Contains(f.Levels, v) {
+				f.Levels = append(f.Levels, v)
+			}
+		}
+		all = append(all, f)
+	}
+	return all
 }
 
 var (

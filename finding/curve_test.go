@@ -10,6 +10,7 @@ import (
 
 	"pelt/model"
 	"pelt/table"
+	"pelt/test/sample"
 	"pelt/unit"
 	"pelt/words"
 )
@@ -22,58 +23,33 @@ type made struct {
 	sizes     []int   // payloads in bytes
 	repeats   int
 	rate      unit.Rate // asked; zero is as fast as possible
-	protocol  model.Protocol
-	goodput   float64 // bit/s at every size, where it is given
-	invalid   int     // trials, the first ones
-	noise     func(i int) float64
+	invalid   int       // trials, the first ones
 }
 
 func (p made) doc() *model.Document {
-	if p.protocol == "" {
-		p.protocol = model.UDP
-	}
-	if p.noise == nil {
-		p.noise = func(int) float64 { return 1 }
-	}
-	d := &model.Document{ID: "abc", Plan: model.Plan{Command: "curve", Target: "192.0.2.7",
-		Design: model.Design{Repeats: p.repeats},
-		Flows:  []model.Flow{{Name: "up", Protocol: p.protocol, Rate: p.rate}}}}
+	d := sample.Base("192.0.2.7", p.sizes, p.repeats, 1)
+	d.ID, d.Host, d.Plan.Flows[0].Rate = "abc", nil, p.rate
 	for repeat := range p.repeats {
 		for _, size := range p.sizes {
-			f := model.FlowResult{Name: "up", Protocol: p.protocol, PayloadBytes: size,
-				FrameBytes: model.FrameBytes(p.protocol, 4, size), DurationS: 1, Streams: 1}
 			send := p.sender
-			if asked, ok := p.rate.PPS(size); ok {
-				f.Planned = uint64(asked)
+			asked, paced := p.rate.PPS(size)
+			if paced {
 				send = min(send, asked)
 			}
-			got := min(send, p.pps, p.bits/8/float64(f.FrameBytes+20)) * p.noise(len(d.Results))
-			f.Attempted, f.Received = uint64(max(send, got)), uint64(got)
-			f.Lost = f.Attempted - f.Received
-			f.LossRatio = float64(f.Lost) / float64(f.Attempted)
-			f.SendPPS, f.ReceivePPS, f.GoodputBPS = float64(f.Attempted), float64(f.Received),
-				float64(f.Received)*8*float64(size)
-			if p.goodput > 0 {
-				f.GoodputBPS = p.goodput * p.noise(len(d.Results)*p.repeats)
-			}
-			if f.SenderCPU = (model.CPU{ThreadRatio: 0.5, HostRatio: 0.3}); send == p.sender {
+			f := sample.UDP("up", size, send, min(p.pps, p.bits/8/float64(model.FrameBytes(model.UDP, 4, size)+20)), 1, 0)
+			f.Planned, f.ReceivePPS, f.GoodputBPS = uint64(asked), float64(f.Received), float64(f.Received)*8*float64(size)
+			if f.SenderCPU.ThreadRatio = 0.5; send == p.sender {
 				f.SenderCPU.ThreadRatio = 1
 			}
-			if p.protocol == model.TCP {
-				f.TCP = &model.TCPFacts{Writes: 1}
-			} else if f.Lost > 0 {
-				line := model.Line{Layer: model.LayerNetwork, Cause: model.CauseLinkQueue, Host: "link router-receiver",
-					Packets: f.Lost}
-				if p.layer != "" {
-					line.Layer, line.Cause, line.Host = p.layer, "SOCKET_RCVBUFF", model.Receiver
-				}
-				f.Ledger = model.Ledger{Lost: f.Lost, Lines: []model.Line{line}}
+			if p.layer != "" {
+				sample.Line(&f, p.layer, model.Receiver, "SOCKET_RCVBUFF", 1, "exact-seq")
+			} else {
+				sample.Line(&f, model.LayerNetwork, "link router-receiver", model.CauseLinkQueue, 1, "exact-seq")
 			}
-			r := model.Result{Cell: model.Cell{"payload_bytes": model.Number(float64(size))}, Repeat: repeat,
-				State: model.Valid, Flows: []model.FlowResult{f}}
+			r := sample.Result(size, repeat, f)
+			r.Engine = ""
 			if len(d.Results) < p.invalid {
-				r.State = model.Invalid
-				if asked, ok := p.rate.PPS(size); ok && send < asked {
+				if r.State = model.Invalid; paced && send < asked {
 					r.Why = model.Reasons{{Code: model.SenderLate, Flow: "up",
 						Numbers: map[string]float64{"kept_pps": send, "asked_pps": asked}}}
 				}
@@ -81,7 +57,7 @@ func (p made) doc() *model.Document {
 			d.Results = append(d.Results, r)
 		}
 	}
-	return d
+	return &d
 }
 
 func texts(all []Finding) (list []string) {
@@ -94,7 +70,6 @@ func texts(all []Finding) (list []string) {
 var usual = []int{64, 128, 256, 512, 1024, 1472}
 
 func curveExamples(*testing.T) []example {
-	jitter := func(i int) float64 { return []float64{1, 0.97, 1.02}[i/6%3] }
 	run := func(pps, bits, sender float64, layer string, change ...func(*made)) *model.Document {
 		p := made{pps: pps, bits: bits, sender: sender, layer: layer, sizes: usual, repeats: 3}
 		for _, c := range change {
@@ -102,8 +77,16 @@ func curveExamples(*testing.T) []example {
 		}
 		return p.doc()
 	}
-	tcp := func(sizes ...int) func(*made) {
-		return func(p *made) { p.sizes, p.protocol = sizes, model.TCP }
+	tcp := func(invalid int, goodput float64, sizes ...int) *model.Document { // 0: 8000 writes a second
+		trials := 0
+		d := run(8e3, 1e9, 1e6, "", func(p *made) { p.sizes, p.invalid = sizes, invalid })
+		d.Plan.Flows[0].Protocol = model.TCP
+		return edited(d, func(f *model.FlowResult) {
+			f.Protocol, f.TCP, f.Ledger = model.TCP, &model.TCPFacts{Writes: 1}, model.Ledger{}
+			if trials++; goodput > 0 {
+				f.GoodputBPS = goodput * []float64{1, 0.97, 1.02}[trials%3]
+			}
+		})
 	}
 	on, at := "", model.LayerReceiverBuffer
 	few := func(packets uint64) *model.Document { // a packet in a second of 0.1 pps is no 1 pps
@@ -145,7 +128,7 @@ func curveExamples(*testing.T) []example {
 	late.Results[0].Flows[0].Unheard = &model.Unheard{FromS: 1.2, Packets: 2003}
 
 	return examplesOf(map[string]*model.Document{
-		"both limits":                run(340e3, 1e9, 1.4e6, on, func(p *made) { p.noise = jitter }),
+		"both limits":                run(340e3, 1e9, 1.4e6, on),
 		"packets only, once":         run(50e3, 1e9, 1.4e6, on, func(p *made) { p.repeats = 1 }),
 		"bits only":                  run(2e6, 50e6, 1.4e6, on),
 		"the sender":                 run(2e6, 100e9, 400e3, ""),
@@ -157,13 +140,12 @@ func curveExamples(*testing.T) []example {
 		"a rate that is not":         run(300e3, 50e6, 1e6, on, func(p *made) { p.rate = unit.PacketRate(10e3) }),
 		"a receiver that is slow at an asked rate": run(8e3, 100e9, 1e6, at,
 			func(p *made) { p.sizes, p.rate = []int{64}, unit.PacketRate(10e3) }),
-		"TCP, alike": run(8e3, 1e9, 1e6, "", tcp(1000)),
-		"TCP, alike whatever the writes": run(1e6, 1e9, 1e6, "", tcp(64, 1460),
-			func(p *made) { p.goodput, p.noise = 95e6, jitter }),
-		"TCP, slow small writes": run(8e3, 1e9, 1e6, "", tcp(64, 1000)),
-		"nothing arrives":        run(0, 1e9, 1e6, on),
-		"next to nothing":        rare,
-		"some trials invalid":    run(8e3, 1e9, 1e6, on, tcp(64, 1000), func(p *made) { p.invalid = 4 }),
+		"TCP, alike":                     tcp(0, 0, 1000),
+		"TCP, alike whatever the writes": tcp(0, 95e6, 64, 1460),
+		"TCP, slow small writes":         tcp(0, 0, 64, 1000),
+		"nothing arrives":                run(0, 1e9, 1e6, on),
+		"next to nothing":                rare,
+		"some trials invalid":            tcp(4, 0, 64, 1000),
 		"the sender was too slow": run(1e6, 1e9, 25.7e3, "",
 			func(p *made) { p.repeats, p.rate, p.invalid = 2, unit.PacketRate(30e3), 12 }),
 		"nothing ran":          run(1e6, 1e9, 1e6, "", func(p *made) { p.repeats, p.invalid = 1, 6 }),

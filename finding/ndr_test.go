@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"pelt/design"
 	"pelt/model"
 	"pelt/table"
 	"pelt/test/sample"
@@ -29,41 +28,27 @@ func searchedTimes(t *testing.T, times int, carry func(pps float64, f *model.Flo
 	invalid ...model.Reason) *model.Document {
 	t.Helper()
 	quick, _ := model.NamedGoal("quick")
-	d := &model.Document{ID: "abc", Plan: model.Plan{Format: model.PlanFormat, Command: "ndr", Target: "192.0.2.7",
-		Flows: []model.Flow{{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver,
-			PayloadBytes: 18, Streams: 1}},
-		Design: model.Design{Repeats: 1, Search: &model.Search{Goals: []model.Goal{quick}, MinPPS: 1000,
-			Searches: times}},
-		Timing: model.Timing{MeasureSeconds: 1}, Engine: "auto"}}
-	choose, err := design.New(d.Plan)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		cell, repeat, more := choose.Next()
-		if !more {
-			d.Complete = true
-			return d
-		}
-		f := model.FlowResult{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver,
-			PayloadBytes: 18, FrameBytes: 64,
-			Streams: 1, DurationS: max(cell["measure_s"].Number, 0.1)}
-		sent := cell["rate_pps"].Number
+	d := sample.Base("192.0.2.7", []int{18}, 1, 1)
+	d.ID, d.Host, d.Plan.Command, d.Plan.Factors = "abc", nil, "ndr", nil
+	d.Plan.Timing = model.Timing{MeasureSeconds: 1}
+	d.Plan.Design.Search = &model.Search{Goals: []model.Goal{quick}, MinPPS: 1000, Searches: times}
+	d = sample.Searched(d, func(trial model.Trial, r *model.Result) {
+		pps := trial.Cell["rate_pps"].Number
+		sent := pps
 		if sent == 0 {
 			sent = 1e6
 		}
-		f.Attempted, f.SendPPS = uint64(sent*f.DurationS), sent
-		carry(cell["rate_pps"].Number, &f)
+		f := sample.UDP("up", 18, sent, sent, max(trial.Cell["measure_s"].Number, 0.1), 0)
+		f.Planned, f.Accepted, f.SenderCPU, f.Ledger = 0, 0, model.CPU{}, model.Ledger{}
+		carry(pps, &f)
 		f.Received, f.LossRatio = f.Attempted-f.Lost, float64(f.Lost)/float64(f.Attempted)
 		f.ReceivePPS = float64(f.Received) / f.DurationS
 		f.GoodputBPS = f.ReceivePPS * 8 * 18
-		r := model.Result{Cell: cell, Repeat: repeat, State: model.Valid, Flows: []model.FlowResult{f}}
-		if sent > f.SendPPS {
+		if r.Flows = []model.FlowResult{f}; sent > f.SendPPS {
 			r.State, r.Why = model.Invalid, invalid
 		}
-		d.Results = append(d.Results, r)
-		choose.Add(&d.Results[len(d.Results)-1])
-	}
+	})
+	return &d
 }
 
 // over loses what is above a rate in a layer of the path.

@@ -8,30 +8,25 @@ import (
 
 	"pelt/model"
 	"pelt/table"
+	"pelt/test/sample"
 	"pelt/unit"
 )
 
 // meetingOf is a trial between two hosts whose streams found no way: of each nine packets were sent, and so many
 // arrived there and back.
 func meetingOf(heard, back uint64, asks, answers []model.Line, edit ...func(d *model.Document)) *model.Document {
-	f := model.FlowResult{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 64,
-		Streams: 1,
-		DeadStreams: []model.DeadStream{{FromPort: 40000, ToPort: 7359, Asked: 9, AsksHeard: heard, Answered: heard,
-			AnswersHeard: back}}}
-	f.Meeting = &model.Meeting{From: model.Sender, To: model.Receiver,
-		Asks: model.Passage{Attempted: 9, Received: heard, Ledger: model.Ledger{Lost: 9 - heard, Lines: asks}},
-		Answers: model.Passage{Attempted: heard, Received: back,
-			Ledger: model.Ledger{Lost: heard - back, Lines: answers}}}
-	d := &model.Document{ID: "abc", Plan: model.Plan{Command: "curve", Target: "10.0.2.2",
-		Flows: []model.Flow{{Name: "up"}}},
-		Host: []model.Host{{Node: model.Sender, Name: "desk"},
-			{Node: model.Receiver, Name: "nas", Address: "10.0.2.2"}},
-		Results: []model.Result{{Cell: model.Cell{"payload_bytes": model.Number(64)}, State: model.Invalid,
-			Why: model.Reasons{{Code: model.NothingThrough}}, Flows: []model.FlowResult{f}}}}
+	d := sample.Nothing()
+	d.ID, d.Plan.Target, d.Plan.Flows[0].Rate, d.Host[1].Address = "abc", "10.0.2.2", unit.Rate{}, "10.0.2.2"
+	f := &d.Results[0].Flows[0]
+	f.DeadStreams[0] = model.DeadStream{FromPort: 40000, ToPort: 7359, Asked: 9, AsksHeard: heard, Answered: heard,
+		AnswersHeard: back}
+	f.Meeting.Asks = model.Passage{Attempted: 9, Received: heard, Ledger: model.Ledger{Lost: 9 - heard, Lines: asks}}
+	f.Meeting.Answers = model.Passage{Attempted: heard, Received: back,
+		Ledger: model.Ledger{Lost: heard - back, Lines: answers}}
 	for _, e := range edit {
-		e(d)
+		e(&d)
 	}
-	return d
+	return &d
 }
 
 // lineAt is a line of nine packets.
@@ -60,16 +55,17 @@ func someStreams(d *model.Document) {
 
 // stuck is a flow of TCP whose connections open and then carry nothing.
 func stuck(lines []model.Line, edit ...func(d *model.Document)) *model.Document {
-	return meetingOf(0, 0, nil, nil, append([]func(d *model.Document){func(d *model.Document) {
-		r := &d.Results[0]
-		r.State, r.Why = model.Valid, nil
-		r.Flows[0] = model.FlowResult{Name: "up", Protocol: model.TCP, From: model.Sender, To: model.Receiver,
-			PayloadBytes: 64, Streams: 1, Attempted: 9, Lost: 9, TCP: &model.TCPFacts{Writes: 3, SentBytes: 5000,
-				SegmentsOut: 9, Retransmits: 9}, Ledger: model.Ledger{Lost: 9, Lines: lines}}
-		if len(lines) == 0 {
-			r.Flows[0].Ledger.Unattributed = 9
-		}
-	}}, edit...)...)
+	d := sample.StuckTCP()
+	d.ID, d.Plan.Target, d.Host[1].Address = "abc", "10.0.2.2", "10.0.2.2"
+	d.Results[0].Cell["payload_bytes"] = model.Number(64)
+	f := &d.Results[0].Flows[0]
+	if f.PayloadBytes, f.Ledger.Lines = 64, lines; len(lines) == 0 {
+		f.Ledger.Unattributed = f.Lost
+	}
+	for _, e := range edit {
+		e(&d)
+	}
+	return &d
 }
 
 // again adds a trial to the one of a document.

@@ -1,82 +1,41 @@
 package finding
 
 import (
-	"maps"
 	"slices"
 	"testing"
 
 	"pelt/model"
+	"pelt/test/sample"
 	"pelt/unit"
 	"pelt/words"
 )
 
-// bench is a made bench of a router with links of 1 Gbit/s.
-type bench struct {
-	cells   []model.Cell
-	repeats int
-	lab     bool
-	fill    func(c model.Cell, r *model.Result)
-}
-
-func (b bench) doc() *model.Document {
-	d := &model.Document{ID: "abc", Plan: model.Plan{Command: "router", Target: "10.0.0.2",
-		DUT:    "ssh://root@10.0.0.1",
-		Design: model.Design{Cells: b.cells}, Flows: []model.Flow{{Name: "up"}, {Name: "down"}}},
-		Host: []model.Host{{Node: model.Sender, LinkSpeedBits: 1e9}, {Node: model.Receiver, LinkSpeedBits: 1e9}}}
-	if b.lab {
+// bench is a run three times over of a router with links of 1 Gbit/s.
+func bench(lab bool, cells []model.Cell, fill func(c model.Cell, r *model.Result)) *model.Document {
+	d := sample.Base("10.0.0.2", []int{18}, 3, 3)
+	d.ID, d.Plan.Command, d.Plan.DUT = "abc", "router", "ssh://root@10.0.0.1"
+	d.Plan.Factors, d.Plan.Design.Cells = nil, cells
+	d.Plan.Flows = append(d.Plan.Flows, model.Flow{Name: "down"})
+	if lab {
 		d.Plan.Target, d.Plan.DUT, d.Lab = "lab:nat", model.LabDUT, &model.LabFacts{Topology: "nat", KeptAwake: true}
 	}
-	for _, c := range b.cells {
-		v := model.Variant{Name: c["variant"].Text}
-		if v.Name != "" && !slices.ContainsFunc(d.Plan.Variants,
-			func(o model.Variant) bool { return o.Name == v.Name }) {
-			d.Plan.Variants = append(d.Plan.Variants, v)
-		}
-	}
-	for repeat := range max(b.repeats, 3) {
-		for _, c := range b.cells {
-			r := model.Result{Cell: c, Repeat: repeat, State: model.Valid, Router: &model.RouterWatch{Node: "router",
-				Samples: 3}}
-			b.fill(c, &r)
+	for repeat := range 3 {
+		for _, c := range cells {
+			r := sample.Result(0, repeat)
+			r.Cell, r.Engine, r.Router = c, "", &model.RouterWatch{Node: "router", Samples: 3}
+			fill(c, &r)
 			d.Results = append(d.Results, r)
 		}
 	}
-	return d
-}
-
-func benchCell(frame int, way string, more ...string) model.Cell {
-	c := model.Cell{"protocol": model.Word("udp"), "direction": model.Word(way),
-		"frame_bytes": model.Number(float64(frame))}
-	if frame == 0 {
-		c["protocol"] = model.Word("tcp")
-		delete(c, "frame_bytes")
-	}
-	if len(more) > 0 {
-		c["variant"] = model.Word(more[0])
-	}
-	return c
-}
-
-// idleCell asks for the delay of the idle path.
-func idleCell(c model.Cell) model.Cell {
-	c = maps.Clone(c)
-	c["rate_pps"] = model.Number(1000)
-	return c
+	return &d
 }
 
 // udpFlow lost a share of what was sent inside the router.
 func udpFlow(c model.Cell, pps, loss float64) model.FlowResult {
 	frame := int(c["frame_bytes"].Number)
-	sent := uint64(3 * pps / (1 - loss))
-	f := model.FlowResult{Name: c["direction"].Text, Protocol: model.UDP, From: model.Sender, To: model.Receiver,
-		FrameBytes:   frame,
-		PayloadBytes: frame - 46, DurationS: 3, Attempted: sent, Received: uint64(3 * pps),
-		Lost:    sent - uint64(3*pps),
-		SendPPS: pps / (1 - loss), ReceivePPS: pps, GoodputBPS: pps * 8 * float64(frame-46), LossRatio: loss}
-	if f.Ledger.Lost = f.Lost; f.Lost > 0 {
-		f.Ledger.Lines = []model.Line{{Layer: model.LayerNetwork, Host: "router", Cause: "CPU_BACKLOG",
-			Packets: f.Lost}}
-	}
+	f := sample.UDP(c["direction"].Text, frame-46, pps/(1-loss), pps, 3, 0)
+	f.FrameBytes, f.Planned, f.SenderCPU, f.ReceiverCPU = frame, 0, model.CPU{}, model.CPU{}
+	sample.Line(&f, model.LayerNetwork, "router", "CPU_BACKLOG", 1, "exact-seq")
 	return f
 }
 
@@ -89,11 +48,10 @@ func busyCores(w *model.RouterWatch, softirq float64) {
 func routerExamples(*testing.T) []example {
 	docs := map[string]*model.Document{}
 	one := func(name string, lab bool, frame int, pps, loss float64, fill func(r *model.Result)) *model.Document {
-		docs[name] = bench{cells: []model.Cell{benchCell(frame, "up")}, lab: lab,
-			fill: func(x model.Cell, r *model.Result) {
-				r.Flows = []model.FlowResult{udpFlow(x, pps, loss)}
-				fill(r)
-			}}.doc()
+		docs[name] = bench(lab, []model.Cell{sample.BenchCell(frame, "up", "")}, func(x model.Cell, r *model.Result) {
+			r.Flows = []model.FlowResult{udpFlow(x, pps, loss)}
+			fill(r)
+		})
 		return docs[name]
 	}
 	busy := func(softirq float64) func(r *model.Result) {
@@ -129,9 +87,9 @@ func routerExamples(*testing.T) []example {
 
 	var cells []model.Cell
 	for _, v := range []string{"plain", "log"} {
-		cells = append(cells, benchCell(64, "up", v), benchCell(0, "up", v), idleCell(benchCell(64, "up", v)))
+		cells = append(cells, sample.BenchCell(64, "up", v), sample.BenchCell(0, "up", v), sample.LatencyCell(v))
 	}
-	docs["a small bench"] = bench{cells: cells, fill: func(c model.Cell, r *model.Result) {
+	docs["a small bench"] = bench(false, cells, func(c model.Cell, r *model.Result) {
 		n := (1 + 0.002*float64(r.Repeat)) * map[string]float64{"plain": 1, "log": 0.1}[c["variant"].Text]
 		f := udpFlow(c, 148e3*n, .5)
 		f.RoundTrip = &model.Percentiles{Count: 9, P50: 12e6, P99: 20e6}
@@ -145,16 +103,17 @@ func routerExamples(*testing.T) []example {
 		}
 		r.Flows = []model.FlowResult{f}
 		busyCores(r.Router, 1)
-	}}.doc()
-	rate := benchCell(0, "up")
+	})
+	docs["a small bench"].Plan.Variants = []model.Variant{{Name: "plain"}, {Name: "log"}}
+	rate := sample.BenchCell(0, "up", "")
 	rate["connections"] = model.Word(model.ConnectionRate)
-	docs["connections alone"] = bench{cells: []model.Cell{rate}, fill: func(c model.Cell, r *model.Result) {
+	docs["connections alone"] = bench(false, []model.Cell{rate}, func(_ model.Cell, r *model.Result) {
 		r.Flows = []model.FlowResult{{Name: "up", Protocol: model.TCP, ReceivePPS: 12e3, DurationS: 3, Attempted: 36e3,
 			TCP: &model.TCPFacts{}, Connections: &model.ConnectionFacts{Mode: model.ConnectionRate,
 				SetUp: &model.Percentiles{Count: 9, P50: 2e5}}}}
 		most, now := uint64(16384), uint64(16000)
 		r.Router.Connections, r.Router.ConnectionsMax = &now, &most
-	}}.doc()
+	})
 	return examplesOf(docs, slices.Concat([]Rule{routerRule, routerWatch, repeatsRule("goodput_bps")}, generalRules())...)
 }
 

@@ -72,7 +72,7 @@ func setupExamples(*testing.T) []example {
 	}
 	dead := table.Rows(meetingOf(0, 0, nil, nil, someStreams))
 	short := usualStar()
-	short.payloads, short.intervals = []int{1472, 2000}, []float64{5}
+	short.Sizes, short.IntervalMS = []int{1472, 2000}, []float64{5}
 	usual := table.Rows(short.doc())
 	return []example{
 		{"losses that links made", madeLoss(table.Rows(&lossy))}, {"moves", movesRule(table.Rows(&moved))},

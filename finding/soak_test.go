@@ -12,39 +12,20 @@ import (
 	"pelt/change"
 	"pelt/model"
 	"pelt/table"
+	"pelt/test/sample"
 )
 
 // soakOf is a soak at 40 kpps that lost so much in each second.
 func soakOf(lost []float64, edit ...func(r *model.Result)) *model.Document {
-	n := uint64(len(lost))
-	f := model.FlowResult{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver,
-		PayloadBytes: 512, DurationS: float64(n),
-		Planned: 40e3 * n, Attempted: 40e3 * n, SendPPS: 40e3}
-	sent, received := slices.Repeat([]float64{40e3}, len(lost)), make([]float64, n)
-	for i, v := range lost {
-		received[i] = 40e3 - v
-		if v > 0 {
-			f.Lost += uint64(min(v, 40e3))
-		}
-	}
-	f.Received = f.Attempted - f.Lost
-	f.LossRatio, f.ReceivePPS = float64(f.Lost)/float64(max(f.Attempted, 1)),
-		40e3*float64(f.Received)/float64(max(f.Attempted, 1))
-	f.Ledger = model.Ledger{Lost: f.Lost, Unattributed: f.Lost}
-	series := func(metric string, values []float64) model.Series {
-		return model.Series{Metric: metric, Flow: "up", StepSeconds: 1, Values: values}
-	}
-	r := model.Result{State: model.Valid, Flows: []model.FlowResult{f}, Series: []model.Series{series("send_pps",
-		sent),
-		series("receive_pps", received), series("lost_pps", lost), {Metric: "lost_pps", Flow: "up", Layer: "x",
-			StepSeconds: 1,
-			Values:      []float64{1e9}}}} // a part, never the whole
+	d, r := sample.Soaking(float64(len(lost)))
+	d.ID = "abc"
+	sample.Spill(r, model.Line{}, 0, len(lost), func(i int) float64 { return lost[i] })
+	r.Series = append(r.Series[:3], model.Series{Metric: "lost_pps", Flow: "up", Layer: "x", StepSeconds: 1,
+		Values: []float64{1e9}}) // a part, never the whole
 	for _, e := range edit {
-		e(&r)
+		e(r)
 	}
-	return &model.Document{ID: "abc", Plan: model.Plan{Command: "soak", Target: "lab:router",
-		Flows: []model.Flow{{Name: "up"}}},
-		Results: []model.Result{r}}
+	return &d
 }
 
 func lostIn(seconds int, lost map[int]float64) []float64 {
@@ -184,7 +165,8 @@ func soakExamples(*testing.T) (out []example) {
 		{"both ways", both},
 		{"resumed", resumed},
 		{"nothing", &model.Document{Plan: model.Plan{Command: "soak"}}},
-		{"seconds", soakOf(lostIn(14, map[int]float64{6: 600, 7: 1000, 9: 900, 12: math.NaN()}))},
+		{"seconds", soakOf(lostIn(14, map[int]float64{6: 600, 7: 1000, 9: 900}),
+			func(r *model.Result) { r.Series[2].Values[12] = math.NaN() })},
 		{"an unplanned change", degraded},
 		{"planned changes", planned},
 		{"kinds of changes", kinds},

@@ -13,7 +13,7 @@ import (
 // share of the packets; from another one on the round trip is 20 ms longer. Runs of which away is true reached no host.
 func Again(times, lossy int, share float64, far int, away func(run int) bool) (runs []*model.Document) {
 	for n := range times {
-		d := base("192.168.1.5", []int{200}, 1, 10)
+		d := Base("192.168.1.5", []int{200}, 1, 10)
 		d.Plan.Command, d.Plan.Factors = "soak", nil
 		d.Plan.Flows[0].Rate = unit.PacketRate(1000)
 		d.Started = start().Add(time.Duration(n) * 5 * time.Minute)
@@ -31,10 +31,10 @@ func Again(times, lossy int, share float64, far int, away func(run int) bool) (r
 		if n >= lossy {
 			lost += math.Round(1e4 * share * (1 + 0.1*noise(7*n)))
 		}
-		f := udp("up", 200, 1000, 1000-lost/10, 10, 0)
+		f := UDP("up", 200, 1000, 1000-lost/10, 10, 0)
 		f.RoundTrip = quantiles(200, trip)
-		line(&f, model.LayerReceiverBuffer, model.Receiver, "SOCKET_RCVBUFF", 1, "exact-seq")
-		r := result(200, 0, f)
+		Line(&f, model.LayerReceiverBuffer, model.Receiver, "SOCKET_RCVBUFF", 1, "exact-seq")
+		r := Result(200, 0, f)
 		r.Cell, r.Started = model.Cell{}, d.Started
 		d.Results = []model.Result{r}
 		runs = append(runs, &d)

@@ -27,7 +27,7 @@ func Bench() model.Document {
 	r := router{cores: 4, bps: 1e9, seconds: 10,
 		pps: map[string]float64{"plain up": 148e3, "plain down": 136e3, "log up": 11.4e3, "log down": 10.9e3},
 		tcp: map[string]float64{"plain up": 612e6, "plain down": 571e6, "log up": 88e6, "log down": 83e6}}
-	d := base("192.168.1.20:7358", []int{18}, 2, 10)
+	d := Base("192.168.1.20:7358", []int{18}, 2, 10)
 	d.Plan.DUT = "ssh://root@192.168.1.1"
 	d.Plan.Variants = []model.Variant{{Name: "plain", Command: "ssh root@192.168.1.1 nft flush chain inet fw4 bench"},
 		{Name: "log", Command: "ssh root@192.168.1.1 nft add rule inet fw4 bench log"}}
@@ -36,11 +36,11 @@ func Bench() model.Document {
 	for _, v := range []string{"plain", "log"} {
 		for _, direction := range []string{"up", "down"} {
 			for _, frame := range []int{64, 256, 512, 1518} {
-				cells = append(cells, benchCell(frame, direction, v))
+				cells = append(cells, BenchCell(frame, direction, v))
 			}
-			cells = append(cells, benchCell(0, direction, v))
+			cells = append(cells, BenchCell(0, direction, v))
 		}
-		cells = append(cells, benchCell(0, "both", v), latencyCell(v))
+		cells = append(cells, BenchCell(0, "both", v), LatencyCell(v))
 	}
 	r.run(&d, cells)
 	lost, never, unfit := &d.Results[len(cells)+14], &d.Results[20], &d.Results[6]
@@ -56,7 +56,7 @@ func Bench() model.Document {
 func BenchLab() model.Document {
 	r := router{cores: 2, bps: 10e9, seconds: 5, lab: true,
 		pps: map[string]float64{"up": 412e3, "down": 398e3}, tcp: map[string]float64{"up": 7.9e9, "down": 7.6e9}}
-	d := base("lab:nat", []int{18}, 3, 5)
+	d := Base("lab:nat", []int{18}, 3, 5)
 	d.Lab = &model.LabFacts{Topology: "nat", Nodes: []string{"sender", "router", "receiver"}}
 	d.Router = &model.RouterFacts{Node: "router", Source: "lab:nat", System: "linux", Kernel: "6.12.9",
 		CPU: "AMD EPYC 7763", Cores: 2, MemoryBytes: 4 << 30,
@@ -64,10 +64,10 @@ func BenchLab() model.Document {
 	var cells []model.Cell
 	for _, frame := range []int{64, 512, 1518, 0} {
 		for _, direction := range []string{"up", "down", "both"} {
-			cells = append(cells, benchCell(frame, direction, ""))
+			cells = append(cells, BenchCell(frame, direction, ""))
 		}
 	}
-	r.run(&d, append(cells, latencyCell("")))
+	r.run(&d, append(cells, LatencyCell("")))
 	return d
 }
 
@@ -97,7 +97,8 @@ func fact(code string, words ...string) model.RouterFact {
 	return f
 }
 
-func benchCell(frame int, direction, variant string) model.Cell {
+// BenchCell is one setting of a bench: a frame of UDP, or 0 for TCP.
+func BenchCell(frame int, direction, variant string) model.Cell {
 	c := model.Cell{"protocol": model.Word("tcp"), "direction": model.Word(direction)}
 	if frame > 0 {
 		c["protocol"], c["frame_bytes"] = model.Word("udp"), model.Number(float64(frame))
@@ -108,8 +109,9 @@ func benchCell(frame int, direction, variant string) model.Cell {
 	return c
 }
 
-func latencyCell(variant string) model.Cell {
-	c := benchCell(64, "up", variant)
+// LatencyCell asks for the delay of the idle path.
+func LatencyCell(variant string) model.Cell {
+	c := BenchCell(64, "up", variant)
 	c["rate_pps"] = model.Number(1000)
 	return c
 }
@@ -161,7 +163,7 @@ func (r router) trial(c model.Cell, repeat, seed int) model.Result {
 		}
 		flows = append(flows, r.flow(way, frame, payload, sent, got, delay))
 	}
-	out := result(payload, repeat, flows...)
+	out := Result(payload, repeat, flows...)
 	out.Cell = c
 	if frame == 0 {
 		out.Engine, out.EngineReason = "tcp", nil
@@ -178,14 +180,14 @@ func (r router) trial(c model.Cell, repeat, seed int) model.Result {
 }
 
 func (r router) flow(way string, frame, payload int, sent, got, delay float64) model.FlowResult {
-	f := udp(way, payload, sent, got, float64(r.seconds), delay)
+	f := UDP(way, payload, sent, got, float64(r.seconds), delay)
 	if !r.lab && f.Delay != nil {
 		f.Delay, f.RoundTrip = nil, f.Delay
 	}
 	if frame > 0 {
 		f.FrameBytes = frame
-		line(&f, "network", "router", "softnet.dropped", 0.9, "bounded")
-		line(&f, "network", "", model.CauseElimination, 0.1, "inferred")
+		Line(&f, "network", "router", "softnet.dropped", 0.9, "bounded")
+		Line(&f, "network", "", model.CauseElimination, 0.1, "inferred")
 		return f
 	}
 	bytes := uint64(got * float64(r.seconds*1448))

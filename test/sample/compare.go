@@ -36,7 +36,7 @@ func Routers() []model.Document {
 }
 
 func variants(id, target string, later time.Duration, repeats int) model.Document {
-	d := base(target, []int{18}, repeats, 3)
+	d := Base(target, []int{18}, repeats, 3)
 	d.ID, d.Started, d.Plan.Command = id, start().Add(later), "router"
 	d.Plan.Factors = nil
 	d.Router = &model.RouterFacts{Node: "router", Source: "the lab", System: "linux", Kernel: "6.12.9",
@@ -68,7 +68,7 @@ func variants(id, target string, later time.Duration, repeats int) model.Documen
 				n := func(salt int) float64 { return 1 + 0.012*noise(repeat*101+i*17+j*7+salt+int(later.Minutes())) }
 				most := k.pps * n(1)
 				one := func(name string, frame int, share float64) model.FlowResult {
-					f := udp(name, frame-46, min(1.6e6, 1.02*carried(frame-46, 1e9, 1e9))*share,
+					f := UDP(name, frame-46, min(1.6e6, 1.02*carried(frame-46, 1e9, 1e9))*share,
 						carried(frame-46, most, 0.995e9*(1+0.0002*noise(repeat*3+i)))*share, 3, 180e3*k.per*n(3))
 					f.FrameBytes = frame
 					return f
@@ -79,20 +79,20 @@ func variants(id, target string, later time.Duration, repeats int) model.Documen
 				case c["direction"].Text == "both":
 					flows = []model.FlowResult{one("up", 64, 0.52), one("down", 64, 0.48)}
 				case c["protocol"].Text == "tcp":
-					f := udp("down", 1448, 81e3, 81e3, 3, 0)
+					f := UDP("down", 1448, 81e3, 81e3, 3, 0)
 					f.Protocol, f.Lost, f.LossRatio = model.TCP, 12, 12.0/243e3
 					f.GoodputBPS = 938e6 * min(1, k.pps/200e3) * n(4)
 					f.TCP = &model.TCPFacts{SegmentSizeBytes: 1448}
 					flows, busy = []model.FlowResult{f}, min(1, k.per*0.11)
 				case c["rate_pps"].Number > 0:
-					f := udp("up", 18, 1000, 1000, 3, 61e3*(0.7+0.3*k.per)*n(5))
+					f := UDP("up", 18, 1000, 1000, 3, 61e3*(0.7+0.3*k.per)*n(5))
 					flows, busy = []model.FlowResult{f}, 0.02*k.per
 				case c["frame_bytes"].Number == 1518:
 					flows, busy = []model.FlowResult{one("up", 1518, 1)}, min(1, k.per*0.12)
 				default:
 					flows = []model.FlowResult{one("up", 64, 1)}
 				}
-				r := result(int(c["frame_bytes"].Number), repeat, flows...)
+				r := Result(int(c["frame_bytes"].Number), repeat, flows...)
 				r.Cell, r.Started = c, d.Started.Add(time.Duration(len(d.Results))*4*time.Second)
 				busy = min(0.995, busy*n(2))
 				r.Router = &model.RouterWatch{Node: "router", Samples: 3, PeriodS: 1,

@@ -93,7 +93,7 @@ func ControlHostile() model.Document {
 }
 
 func ccBase(names ...string) model.Document {
-	d := base("lab:direct", []int{65536}, ccRepeats, ccLimit)
+	d := Base("lab:direct", []int{65536}, ccRepeats, ccLimit)
 	d.Plan.Command = "cc"
 	d.Plan.Flows[0].Protocol, d.Plan.Flows[0].Bulk, d.Plan.Flows[0].Control = model.TCP, true, names[0]
 	d.Plan.Timing.WarmupSeconds = 0
@@ -135,7 +135,7 @@ func ccFlow(d *model.Document, r ran, want, took float64, seed int) model.FlowRe
 	plan := d.Plan.Flows[0]
 	bits := 80e6 * 8 / want
 	bytes := uint64(bits * took / 8)
-	f := udp("up", plan.PayloadBytes, bits/8/1448, bits/8/1448, took, 0)
+	f := UDP("up", plan.PayloadBytes, bits/8/1448, bits/8/1448, took, 0)
 	f.Protocol, f.SendGap, f.GoodputBPS, f.SendGoodputBPS, f.Streams = model.TCP, nil, bits, bits, plan.Streams
 	f.Lost = uint64(float64(f.Attempted) * r.resent)
 	f.Received, f.LossRatio = f.Attempted-f.Lost, r.resent

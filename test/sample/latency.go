@@ -8,7 +8,7 @@ import (
 
 // Latency is a home's line of 20 Mbit/s up, with a queue of 200 ms, and of 100 Mbit/s down, with one of 30 ms.
 func Latency() model.Document {
-	d := base("198.51.100.7", []int{1472}, 1, 2)
+	d := Base("198.51.100.7", []int{1472}, 1, 2)
 	d.Plan.Command = "latency"
 	d.Plan.Flows = append(d.Plan.Flows, model.Flow{Name: "down", Protocol: model.UDP, From: model.Receiver,
 		To:           model.Sender,
@@ -37,9 +37,9 @@ func Latency() model.Document {
 					added[name] *= 0.01
 				}
 				if way == "both" || way == name {
-					f := udp(name, 1472, pps, free[name]*1.02, 2, 0)
+					f := UDP(name, 1472, pps, free[name]*1.02, 2, 0)
 					if f.Lost > 0 {
-						line(&f, model.LayerNetwork, "", model.CauseElimination, 1, "inferred")
+						Line(&f, model.LayerNetwork, "", model.CauseElimination, 1, "inferred")
 					}
 					flows = append(flows, f)
 				}
@@ -52,7 +52,7 @@ func Latency() model.Document {
 					flows[k].Probe.Answered = 137
 				}
 			}
-			r := result(1472, 0, flows...)
+			r := Result(1472, 0, flows...)
 			r.Started = start().Add(time.Duration(i*len(shares)+j) * 4 * time.Second)
 			r.Cell = model.Cell{"direction": model.Word(way), "payload_bytes": model.Number(1472),
 				"load_ratio": model.Number(share), "rate_pps": model.Number(pps)}

@@ -115,14 +115,14 @@ func lose(f *model.FlowResult, rest float64, all ...kind) {
 // Ledger is a lab whose sizes lose for 0, 1, 3 and 6 reasons.
 func Ledger() model.Document {
 	sizes := []int{64, 256, 512, 1472}
-	d := base("lab:router", sizes, 2, 2)
+	d := Base("lab:router", sizes, 2, 2)
 	d.Lab = &model.LabFacts{Topology: "router", Nodes: []string{"sender", "router", "receiver"},
 		Links: []model.LabLink{{From: "router", To: "receiver", Backend: "tbf", At: "router",
 			Settings: model.Link{Rate: 2e8}}}}
 	d.Plan.Flows[0].Rate = unit.PacketRate(150e3)
 	for repeat := range 2 {
 		for i, p := range sizes {
-			f := udp("up", p, 150e3+float64(repeat)*700, 150e3+float64(repeat)*700, 2, 90e3)
+			f := UDP("up", p, 150e3+float64(repeat)*700, 150e3+float64(repeat)*700, 2, 90e3)
 			k := kinds(f.Attempted)
 			switch i {
 			case 0:
@@ -134,7 +134,7 @@ func Ledger() model.Document {
 			case 3:
 				lose(&f, 0)
 			}
-			r := result(p, repeat, f)
+			r := Result(p, repeat, f)
 			r.Observed = []model.Observed{{Node: "sender", Mode: model.DropsSeq, IdleS: 0.3},
 				{Node: "router", Mode: model.DropsSeq, IdleS: 0.3},
 				{Node: "receiver", Mode: model.DropsSeq, IdleS: 0.3}}
@@ -149,10 +149,10 @@ func Ledger() model.Document {
 // Chain has many nodes between the ends, nearly nothing that arrives, more
 // causes than a picture names, and large numbers.
 func Chain() model.Document {
-	d := base("lab:chain", []int{64}, 1, 2)
+	d := Base("lab:chain", []int{64}, 1, 2)
 	d.Lab = &model.LabFacts{Topology: "chain",
 		Nodes: []string{"sender", "edge-of-the-building", "core1", "core2", "core3", "receiver"}}
-	f := udp("up", 64, 1.9e9, 1.9e9, 2, 90e3)
+	f := UDP("up", 64, 1.9e9, 1.9e9, 2, 90e3)
 	k := kinds(f.Attempted)
 	k[2].line.Host, k[2].share = "core3", 0.31
 	k[0].share = 0.42
@@ -164,7 +164,7 @@ func Chain() model.Document {
 			0.05 / float64(i*i+1)})
 	}
 	lose(&f, 0.11, append(all, k[0])...)
-	r := result(64, 0, f)
+	r := Result(64, 0, f)
 	r.Observed = []model.Observed{{Node: "sender", Mode: model.DropsCount}, {Node: "edge-of-the-building"},
 		{Node: "core1", Mode: model.DropsOff}, {Node: "receiver", Mode: model.DropsSeq, Overwritten: 3, Missed: 7}}
 	d.Results = append(d.Results, r)
@@ -173,16 +173,16 @@ func Chain() model.Document {
 
 // Unwatched is between two hosts: one without rights, one that went away.
 func Unwatched() model.Document {
-	d := base("192.168.2.5", []int{64, 1472}, 1, 2)
+	d := Base("192.168.2.5", []int{64, 1472}, 1, 2)
 	for i, p := range []int{64, 1472} {
-		f := udp("up", p, 150e3, 150e3, 2, 0)
+		f := UDP("up", p, 150e3, 150e3, 2, 0)
 		k := kinds(f.Attempted)
 		if i == 0 {
 			lose(&f, 0.4, k[3])
 		} else {
 			lose(&f, 0, k[4], k[5])
 		}
-		r := result(p, 0, f)
+		r := Result(p, 0, f)
 		r.Observed = []model.Observed{
 			{Node: "sender", Mode: model.DropsOff,
 				Why:    model.Doubts{{Code: model.NoRights}},

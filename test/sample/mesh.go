@@ -67,7 +67,7 @@ func MeshCycles() model.Document {
 // which why has a text was not measured.
 func MeshOf(hosts []string, cycles int, lose func(from, to string, cycle int, sent uint64) Lost,
 	why func(pair string, cycle int) string) model.Document {
-	d := base("fleet:", []int{200}, 1, 10)
+	d := Base("fleet:", []int{200}, 1, 10)
 	var pairs []model.Value
 	for i, a := range hosts {
 		for _, b := range hosts[i+1:] {
@@ -91,7 +91,7 @@ func MeshOf(hosts []string, cycles int, lose func(from, to string, cycle int, se
 	}
 	for n := range cycles * len(pairs) {
 		cycle, pair := n/len(pairs), pairs[n%len(pairs)]
-		r := result(200, cycle)
+		r := Result(200, cycle)
 		r.Cell, r.Started = model.Cell{"pair": pair}, start().Add(time.Duration(cycle)*5*time.Minute)
 		if text := why(pair.Text, cycle); text != "" {
 			r.State, r.Why = model.Invalid, model.Reasons{{Code: model.PairUnmeasured, Text: text}}
@@ -109,7 +109,7 @@ func MeshOf(hosts []string, cycles int, lose func(from, to string, cycle int, se
 }
 
 func meshFlow(name string, trip float64, lose func(sent uint64) Lost, sender, receiver string) model.FlowResult {
-	f := udp(name, 200, 1000, 1000, 10, 0)
+	f := UDP(name, 200, 1000, 1000, 10, 0)
 	l := lose(f.Attempted)
 	f.Received, f.Lost, f.LossRatio = f.Attempted-l.Packets, l.Packets, float64(l.Packets)/float64(f.Attempted)
 	f.ReceivePPS = float64(f.Received) / f.DurationS
@@ -122,7 +122,7 @@ func meshFlow(name string, trip float64, lose func(sent uint64) Lost, sender, re
 		l.Host = model.Receiver
 	}
 	if l.Packets > 0 && l.Layer != "" {
-		line(&f, l.Layer, l.Host, l.Cause, 1, "exact-seq")
+		Line(&f, l.Layer, l.Host, l.Cause, 1, "exact-seq")
 	}
 	f.RoundTrip, f.JitterNS = quantiles(200, trip), trip/200
 	f.SenderCPU = model.CPU{ThreadRatio: 0.04, HostRatio: 0.02}

@@ -7,7 +7,7 @@ import (
 
 // Nothing came through to the receiver: its firewall dropped the packets that open the way.
 func Nothing() model.Document {
-	d := base("192.168.2.5", []int{64}, 3, 2)
+	d := Base("192.168.2.5", []int{64}, 3, 2)
 	d.Plan.Flows[0].Rate = unit.PacketRate(1000)
 	f := model.FlowResult{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 64,
 		FrameBytes: 110, Streams: 1}
@@ -18,7 +18,7 @@ func Nothing() model.Document {
 				Unit: "datagram", Role: "primary", Delta: 9},
 			{Counter: "nft.inet.filter.input.5.packets", Host: model.Receiver, Scope: "namespace", Unit: "skb",
 				Role: "confirms", Before: 3, After: 12, Delta: 9}}})
-	r := result(64, 0, f)
+	r := Result(64, 0, f)
 	r.State, r.Why = model.Invalid, model.Reasons{{Code: model.NothingThrough}}
 	d.Results, d.Complete = append(d.Results, r), false
 	return d
@@ -28,7 +28,7 @@ func Nothing() model.Document {
 func NothingOnce() model.Document {
 	d := Nothing()
 	for repeat := 1; repeat < 3; repeat++ {
-		d.Results = append(d.Results, result(64, repeat, udp("up", 64, 1000, 1000, 2, 70e3)))
+		d.Results = append(d.Results, Result(64, repeat, UDP("up", 64, 1000, 1000, 2, 70e3)))
 	}
 	d.Complete = true
 	return d
@@ -36,9 +36,9 @@ func NothingOnce() model.Document {
 
 // DeadStreams are every second one of eight; the others carry packets.
 func DeadStreams() model.Document {
-	d := base("10.0.0.2", []int{64}, 1, 2)
+	d := Base("10.0.0.2", []int{64}, 1, 2)
 	d.Plan.Flows[0].Rate, d.Plan.Flows[0].Streams = unit.PacketRate(500), 8
-	f := udp("up", 64, 500, 500, 2, 70e3)
+	f := UDP("up", 64, 500, 500, 2, 70e3)
 	f.Streams = 8
 	dead(&f, 2, 4, model.Line{Layer: model.LayerNetwork, Host: "10.0.0.1", Cause: "NETFILTER_DROP", Packets: 36,
 		Confidence: "exact-count",
@@ -48,15 +48,15 @@ func DeadStreams() model.Document {
 	f.Meeting.Asks.Attempted, f.Meeting.Asks.Received = f.Meeting.Asks.Attempted+8, 8
 	f.Meeting.Answers = model.Passage{Attempted: 8, Received: 8,
 		Ledger: model.Ledger{Lines: []model.Line{}, Checks: []model.Check{}}}
-	d.Results = append(d.Results, result(64, 0, f))
+	d.Results = append(d.Results, Result(64, 0, f))
 	return d
 }
 
 // StuckTCP opens its connections and carries nothing: its segments are too long for a link on the way.
 func StuckTCP() model.Document {
-	d := base("10.0.0.2", []int{1460}, 1, 2)
+	d := Base("10.0.0.2", []int{1460}, 1, 2)
 	d.Plan.Flows[0].Protocol = model.TCP
-	f := udp("up", 1460, 4, 0, 2, 0)
+	f := UDP("up", 1460, 4, 0, 2, 0)
 	f.Protocol, f.FrameBytes, f.SendGap, f.Delay = model.TCP, model.FrameBytes(model.TCP, 4, 1460), nil, nil
 	f.Planned, f.Attempted, f.Received, f.Lost, f.LossRatio = 4, 4, 0, 4, 1
 	f.GoodputBPS, f.ReceivePPS = 0, 0
@@ -66,7 +66,7 @@ func StuckTCP() model.Document {
 		Host: "10.0.0.1", Cause: "PKT_TOO_BIG", Packets: 4, Confidence: "exact-count", Function: "ip_forward",
 		Evidence: []model.Evidence{{Counter: "packets dropped by PKT_TOO_BIG @ ip_forward+0x2f9", Host: model.Sender,
 			Scope: "packet", Unit: "segment", Role: "primary", Delta: 4}}}}}
-	r := result(1460, 0, f)
+	r := Result(1460, 0, f)
 	r.Engine, r.EngineReason = "tcp", nil
 	d.Results = append(d.Results, r)
 	return d

@@ -8,10 +8,10 @@ import (
 // Paced is a Poisson flow whose shortest gaps the sender did not keep, and one
 // that is on and off.
 func Paced() model.Document {
-	d := base("lab:direct", []int{64, 512}, 1, 10)
+	d := Base("lab:direct", []int{64, 512}, 1, 10)
 	d.Plan.Flows[0].Rate, d.Plan.Flows[0].Profile = unit.PacketRate(40_000), &model.Profile{Kind: model.Poisson}
 	for i, p := range []int{64, 512} {
-		f := udp("up", p, 40e3, 40e3, 10, 20e3)
+		f := UDP("up", p, 40e3, 40e3, 10, 20e3)
 		f.Lost, f.LossRatio, f.Received, f.Ledger.Lost, f.Ledger.Unattributed = 0, 0, f.Attempted, 0, 0
 		distance := []float64{0.062, 0.0001}[i]
 		f.Pacing = &model.Pacing{Profile: "poisson", Seed: 7, Distance: &distance,
@@ -21,7 +21,7 @@ func Paced() model.Document {
 			Mean: 2_100}
 		f.SendGap = &model.Percentiles{Count: 399_999, Min: 900, P50: 17_600, P90: 57_100, P99: 118_000,
 			P999: 175_000, Max: 331_000, Mean: 25_000}
-		d.Results = append(d.Results, result(p, 0, f))
+		d.Results = append(d.Results, Result(p, 0, f))
 	}
 	return d
 }

@@ -41,7 +41,8 @@ func noise(n int) float64 {
 	return math.Mod(math.Abs(math.Sin(float64(n)*12.9898)*43758.5453), 1)*2 - 1
 }
 
-func base(target string, payloads []int, repeats int, measure float64) model.Document {
+// Base is a run of all payloads between two hosts, without any trial yet.
+func Base(target string, payloads []int, repeats int, measure float64) model.Document {
 	var levels []model.Value
 	for _, p := range payloads {
 		levels = append(levels, model.Number(float64(p)))
@@ -70,8 +71,8 @@ func base(target string, payloads []int, repeats int, measure float64) model.Doc
 	}
 }
 
-// udp is one flow: offered and carried packets a second, delay at the median.
-func udp(name string, payload int, sent, received, seconds, delayNanos float64) model.FlowResult {
+// UDP is one flow: offered and carried packets a second, delay at the median.
+func UDP(name string, payload int, sent, received, seconds, delayNanos float64) model.FlowResult {
 	attempted, got := uint64(sent*seconds), uint64(min(sent, received)*seconds)
 	f := model.FlowResult{
 		Name: name, Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: payload,
@@ -109,8 +110,8 @@ func quantiles(n uint64, mid float64) *model.Percentiles {
 		Max: mid * 20, Mean: mid * 1.2}
 }
 
-// line adds one named loss to the flow's ledger.
-func line(f *model.FlowResult, layer, host, cause string, share float64, confidence string) {
+// Line adds one named loss to the flow's ledger.
+func Line(f *model.FlowResult, layer, host, cause string, share float64, confidence string) {
 	n := min(uint64(share*float64(f.Lost)), f.Ledger.Unattributed)
 	f.Ledger.Unattributed -= n
 	f.Ledger.Lines = append(f.Ledger.Lines, model.Line{Layer: layer, Host: host, Cause: cause, Packets: n,
@@ -118,7 +119,8 @@ func line(f *model.FlowResult, layer, host, cause string, share float64, confide
 		Evidence:   []model.Evidence{{Counter: cause, Scope: "socket", Unit: "datagram", Delta: n}}})
 }
 
-func result(payload, repeat int, flows ...model.FlowResult) model.Result {
+// Result is a valid trial of a payload with these flows, and their rates by the second.
+func Result(payload, repeat int, flows ...model.FlowResult) model.Result {
 	r := model.Result{
 		Cell: model.Cell{"payload_bytes": model.Number(float64(payload))}, Repeat: repeat, Started: start().Add(time.Duration(payload+repeat) * time.Second),
 		State: model.Valid, Engine: "udp", EngineReason: model.Doubts{{Code: model.SocketsPlanned}}, Flows: flows, Series: []model.Series{},
@@ -158,16 +160,16 @@ func carried(payload int, framesPerSecond, bitsPerSecond float64) float64 {
 // Router is a soft router's curve with three repeats of each size.
 func Router() model.Document {
 	sizes := []int{16, 64, 100, 200, 400, 800, 1472, 6400}
-	d := base("192.168.2.5:7358", sizes, 3, 3)
+	d := Base("192.168.2.5:7358", sizes, 3, 3)
 	for repeat := range 3 {
 		for i, p := range sizes {
 			n := 1 + 0.03*noise(p+repeat*17)
 			path := carried(p, 402e3, 1e9) * n
 			sent := min(870e3*(1+0.01*noise(p*3+repeat)), 1.02*carried(p, 1e9, 1e9))
-			f := udp("up", p, sent, path, 3, 180e3+float64(i)*22e3)
-			line(&f, "network", "router", "NETDEV_BACKLOG", 0.93, "inferred")
-			line(&f, "receiver-buffer", "receiver", "SOCKET_RCVBUFF", 0.05, "exact-count")
-			d.Results = append(d.Results, result(p, repeat, f))
+			f := UDP("up", p, sent, path, 3, 180e3+float64(i)*22e3)
+			Line(&f, "network", "router", "NETDEV_BACKLOG", 0.93, "inferred")
+			Line(&f, "receiver-buffer", "receiver", "SOCKET_RCVBUFF", 0.05, "exact-count")
+			d.Results = append(d.Results, Result(p, repeat, f))
 		}
 	}
 	d.Warnings = model.Doubts{{Code: model.SendBufferCut, Node: "sender",
@@ -177,10 +179,10 @@ func Router() model.Document {
 
 // Single is one size for two minutes whose rate falls after 80 s.
 func Single() model.Document {
-	d := base("192.168.2.5", []int{64}, 1, 120)
-	f := udp("up", 64, 300e3, 262e3, 120, 210e3)
-	line(&f, "network", "", "", 1, "inferred")
-	r := result(64, 0, f)
+	d := Base("192.168.2.5", []int{64}, 1, 120)
+	f := UDP("up", 64, 300e3, 262e3, 120, 210e3)
+	Line(&f, "network", "", "", 1, "inferred")
+	r := Result(64, 0, f)
 	for i := 80; i < 120; i++ {
 		r.Series[1].Values[i] *= 0.38
 		r.Series[2].Values[i] *= 0.38
@@ -197,7 +199,7 @@ func Single() model.Document {
 
 // Both is both directions at once.
 func Both() model.Document {
-	d := base("lab:router", []int{64, 512, 1472}, 2, 2)
+	d := Base("lab:router", []int{64, 512, 1472}, 2, 2)
 	d.Plan.Flows = append(d.Plan.Flows, model.Flow{Name: "down", Protocol: model.UDP, From: model.Receiver,
 		To: model.Sender, PayloadBytes: 64, Streams: 1})
 	d.Plan.Links = []model.Link{{Rate: unit.BitRate(1e9), OverheadBytes: 24},
@@ -208,9 +210,9 @@ func Both() model.Document {
 		{From: "router", To: "receiver", Backend: "tbf", At: "router", Settings: d.Plan.Links[1]}}}
 	for repeat := range 2 {
 		for _, p := range []int{64, 512, 1472} {
-			up := udp("up", p, 240e3, carried(p, 210e3+9e3*noise(p+repeat), 2e8), 2, 90e3)
-			down := udp("down", p, 230e3, carried(p, 190e3+9e3*noise(p*5+repeat), 9e8), 2, 140e3)
-			r := result(p, repeat, up, down)
+			up := UDP("up", p, 240e3, carried(p, 210e3+9e3*noise(p+repeat), 2e8), 2, 90e3)
+			down := UDP("down", p, 230e3, carried(p, 190e3+9e3*noise(p*5+repeat), 9e8), 2, 140e3)
+			r := Result(p, repeat, up, down)
 			r.Cell["direction"] = model.Word("both")
 			d.Results = append(d.Results, r)
 		}
@@ -220,14 +222,14 @@ func Both() model.Document {
 
 // TCP is small writes against bulk-size ones, up.
 func TCP() model.Document {
-	d := base("192.168.2.5", []int{64, 1460}, 2, 10)
+	d := Base("192.168.2.5", []int{64, 1460}, 2, 10)
 	d.Plan.Flows[0].Protocol = model.TCP
 	for repeat := range 2 {
 		for _, p := range []int{64, 1460} {
 			writes := map[int]float64{64: 410e3, 1460: 79e3}[p] * (1 + 0.04*noise(p+repeat))
 			segments := map[int]float64{64: 158e3, 1460: 79.4e3}[p] * (1 + 0.03*noise(p+repeat+5))
 			bytes := uint64(writes * 10 * float64(p))
-			f := udp("up", p, segments, segments, 10, 0)
+			f := UDP("up", p, segments, segments, 10, 0)
 			f.Protocol, f.FrameBytes, f.SendGap = model.TCP, model.FrameBytes(model.TCP, 4, p), nil
 			f.GoodputBPS, f.SendGoodputBPS = writes*float64(p)*8, writes*float64(p)*8
 			f.Lost = uint64(40 * repeat)
@@ -238,7 +240,7 @@ func TCP() model.Document {
 				SegmentsOut: f.Attempted, SegmentsIn: f.Received,
 				Retransmits: f.Lost, SegmentSizeBytes: 1448, Control: "cubic", RTTNanos: 1.4e6}
 			f.RoundTrip = quantiles(100, 1.4e6)
-			r := result(p, repeat, f)
+			r := Result(p, repeat, f)
 			r.Engine, r.EngineReason = "tcp", nil
 			d.Results = append(d.Results, r)
 		}
@@ -248,25 +250,25 @@ func TCP() model.Document {
 
 // Loss has a ledger with several causes.
 func Loss() model.Document {
-	d := base("10.0.0.2", []int{64, 512, 1472, 4096}, 1, 5)
+	d := Base("10.0.0.2", []int{64, 512, 1472, 4096}, 1, 5)
 	for i, p := range []int{64, 512, 1472, 4096} {
 		sent := 150e3 / float64(1+i)
-		f := udp("up", p, sent, sent*(1-0.031*float64(i)), 5, 300e3)
-		line(&f, "receiver-buffer", "receiver", "SOCKET_RCVBUFF", 0.6, "exact-seq")
-		line(&f, "network", "router", "tx_dropped", 0.2, "bounded")
-		line(&f, "receiver-ip", "receiver", "FRAG_REASM_TIMEOUT", 0.1, "bounded")
-		d.Results = append(d.Results, result(p, 0, f))
+		f := UDP("up", p, sent, sent*(1-0.031*float64(i)), 5, 300e3)
+		Line(&f, "receiver-buffer", "receiver", "SOCKET_RCVBUFF", 0.6, "exact-seq")
+		Line(&f, "network", "router", "tx_dropped", 0.2, "bounded")
+		Line(&f, "receiver-ip", "receiver", "FRAG_REASM_TIMEOUT", 0.1, "bounded")
+		d.Results = append(d.Results, Result(p, 0, f))
 	}
 	return d
 }
 
 // Invalid has a trial whose sender missed its schedule, and a cell with nothing else.
 func Invalid() model.Document {
-	d := base("10.0.0.2", []int{64, 1472}, 2, 2)
+	d := Base("10.0.0.2", []int{64, 1472}, 2, 2)
 	d.Plan.Flows[0].Rate = unit.PacketRate(900e3)
 	for repeat := range 2 {
 		for _, p := range []int{64, 1472} {
-			r := result(p, repeat, udp("up", p, 610e3, 80e3, 2, 50e3))
+			r := Result(p, repeat, UDP("up", p, 610e3, 80e3, 2, 50e3))
 			if p == 64 || repeat == 1 {
 				r.Flows[0].Planned = 1794118 + uint64(repeat)*9000
 				r.State, r.Why = model.Invalid, lateSender("up", model.SenderCoreFull, 610e3, 900e3)
@@ -279,12 +281,12 @@ func Invalid() model.Document {
 
 // Aborted was cut in its third trial, which kept no flow.
 func Aborted() model.Document {
-	d := base("10.0.0.2:9000", []int{64, 512, 1472}, 1, 2)
+	d := Base("10.0.0.2:9000", []int{64, 512, 1472}, 1, 2)
 	d.Complete = false
-	d.Results = append(d.Results, result(64, 0, udp("up", 64, 200e3, 200e3, 2, 70e3)))
-	cut := result(512, 0, udp("up", 512, 150e3, 149e3, 0.7, 70e3))
+	d.Results = append(d.Results, Result(64, 0, UDP("up", 64, 200e3, 200e3, 2, 70e3)))
+	cut := Result(512, 0, UDP("up", 512, 150e3, 149e3, 0.7, 70e3))
 	cut.State, cut.Why = model.Aborted, model.Reasons{{Code: model.TrialCut, Text: "interrupted"}}
-	gone := result(1472, 0)
+	gone := Result(1472, 0)
 	gone.State, gone.Why = model.Aborted, model.Reasons{{Code: model.TrialCut,
 		Text: "the receiver's control connection went away"}}
 	d.Results = append(d.Results, cut, gone)
@@ -294,25 +296,25 @@ func Aborted() model.Document {
 
 // RoundTrip is between hosts whose clocks are not one.
 func RoundTrip() model.Document {
-	d := base("198.51.100.7", []int{64, 1472}, 1, 2)
+	d := Base("198.51.100.7", []int{64, 1472}, 1, 2)
 	for _, p := range []int{64, 1472} {
-		f := udp("up", p, 20e3, 20e3, 2, 0)
+		f := UDP("up", p, 20e3, 20e3, 2, 0)
 		f.RoundTrip = quantiles(40, 11.3e6)
-		d.Results = append(d.Results, result(p, 0, f))
+		d.Results = append(d.Results, Result(p, 0, f))
 	}
 	return d
 }
 
 // Iperf3 is what a file of iperf3 holds: both ways of UDP.
 func Iperf3() model.Document {
-	d := base("192.0.2.7", []int{200}, 1, 10)
+	d := Base("192.0.2.7", []int{200}, 1, 10)
 	d.ID, d.Tool, d.Host = "iperf3.json", model.Tool{Name: "iperf3", Version: "3.21"}, nil
 	d.Plan = model.Plan{Target: "192.0.2.7"}
-	up, down := udp("up", 200, 5e3, 4.7e3, 10, 0), udp("down", 200, 5e3, 5e3, 10, 0)
+	up, down := UDP("up", 200, 5e3, 4.7e3, 10, 0), UDP("down", 200, 5e3, 5e3, 10, 0)
 	told := []string{"goodput_bps", "receive_pps", "loss_ratio", "lost_packets", "received_packets"}
 	up.Told, down.Told = append(told, "send_bps", "attempted_packets"), told
 	up.Ledger, down.Ledger = model.Ledger{}, model.Ledger{}
-	r := result(200, 0, up, down)
+	r := Result(200, 0, up, down)
 	r.Cell["direction"], r.Engine = model.Word("both"), "iperf3"
 	r.Series = []model.Series{{Metric: "goodput_bps", Flow: "down", At: model.Sender, StepSeconds: 1,
 		Values: []float64{8e6, 8e6, 7.9e6}}}
@@ -332,14 +334,14 @@ func Iperf3Cut() model.Document {
 
 // Streams varies the number of streams beside the size.
 func Streams() model.Document {
-	d := base("lab:switch", []int{64, 512, 1472}, 1, 2)
+	d := Base("lab:switch", []int{64, 512, 1472}, 1, 2)
 	d.Plan.Factors = append(d.Plan.Factors, model.Factor{Knob: "streams",
 		Levels: []model.Value{model.Number(1), model.Number(4)}})
 	for _, n := range []int{1, 4} {
 		for _, p := range []int{64, 512, 1472} {
-			f := udp("up", p, 300e3*math.Sqrt(float64(n)), carried(p, 260e3*math.Sqrt(float64(n)), 2e9), 2, 70e3)
+			f := UDP("up", p, 300e3*math.Sqrt(float64(n)), carried(p, 260e3*math.Sqrt(float64(n)), 2e9), 2, 70e3)
 			f.Streams = n
-			r := result(p, 0, f)
+			r := Result(p, 0, f)
 			r.Cell["streams"] = model.Number(float64(n))
 			d.Results = append(d.Results, r)
 		}
@@ -349,11 +351,11 @@ func Streams() model.Document {
 
 // Rates varies the offered rate at one size.
 func Rates() model.Document {
-	d := base("lab:switch", []int{64}, 1, 2)
+	d := Base("lab:switch", []int{64}, 1, 2)
 	d.Plan.Factors = []model.Factor{{Knob: "rate_pps",
 		Levels: []model.Value{model.Number(1e4), model.Number(1e5), model.Number(2e5), model.Number(4e5)}}}
 	for _, rate := range []float64{1e4, 1e5, 2e5, 4e5} {
-		r := result(64, 0, udp("up", 64, rate, min(rate, 230e3), 2, 70e3))
+		r := Result(64, 0, UDP("up", 64, rate, min(rate, 230e3), 2, 70e3))
 		r.Cell = model.Cell{"rate_pps": model.Number(rate)}
 		d.Results = append(d.Results, r)
 	}
@@ -411,7 +413,7 @@ func Numbers() model.Document {
 
 // Empty was cut before its first trial.
 func Empty() model.Document {
-	d := base("lab:router", []int{64, 1472}, 2, 2)
+	d := Base("lab:router", []int{64, 1472}, 2, 2)
 	d.Complete = false
 	return d
 }

@@ -2,7 +2,6 @@ package sample
 
 import (
 	"math"
-	"slices"
 
 	"pelt/design"
 	"pelt/model"
@@ -12,7 +11,7 @@ import (
 // Search is a search for the rates without loss and with 0.5 % loss through a router whose ring overflows from 250 kpps
 // of small packets on, and which carries 340 kpps when it is flooded. A link of 1 Gbit/s is the limit of large ones.
 func Search() model.Document {
-	d := base("192.168.2.5", []int{18, 466, 1472}, 1, 1)
+	d := Base("192.168.2.5", []int{18, 466, 1472}, 1, 1)
 	quick, _ := model.NamedGoal("quick")
 	lossy := quick
 	lossy.LossRatio = 0.005
@@ -30,13 +29,17 @@ func throughRing(t model.Trial) model.FlowResult {
 	link := 1e9 / 8 / float64(model.FrameBytes(model.UDP, 4, f.PayloadBytes)+20)
 	ring := math.Min(sent, 250e3) + math.Max(0, math.Min(sent, 500e3)-250e3)*0.36
 	carried, seconds := math.Min(ring, link), t.Timing.MeasureSeconds
-	r := udp("up", f.PayloadBytes, sent, carried, seconds, 80e3)
-	line(&r, model.LayerNetwork, "wire", model.CauseElimination, 1, "inferred")
+	r := UDP("up", f.PayloadBytes, sent, carried, seconds, 80e3)
+	Line(&r, model.LayerNetwork, "wire", model.CauseElimination, 1, "inferred")
 	return r
 }
 
-// searched runs the plan of a document on a path that does as carry says.
 func searched(d model.Document, carry func(model.Trial) model.FlowResult) model.Document {
+	return Searched(d, func(t model.Trial, r *model.Result) { r.Flows = []model.FlowResult{carry(t)} })
+}
+
+// Searched runs the plan of a document on a path that does as carry says.
+func Searched(d model.Document, carry func(model.Trial, *model.Result)) model.Document {
 	choose, err := design.New(d.Plan)
 	if err != nil {
 		panic(err)
@@ -50,8 +53,9 @@ func searched(d model.Document, carry func(model.Trial) model.FlowResult) model.
 		if err != nil {
 			panic(err)
 		}
-		r := result(t.Flows[0].PayloadBytes, repeat, carry(t))
-		r.Cell, r.Series = cell, slices.DeleteFunc(r.Series, func(model.Series) bool { return true })
+		r := Result(t.Flows[0].PayloadBytes, repeat)
+		r.Cell = cell
+		carry(t, &r)
 		d.Results = append(d.Results, r)
 		choose.Add(&r)
 	}
@@ -90,8 +94,8 @@ func ThreeSearches(carries func(search int, sent float64) float64) model.Documen
 			sent = 1.1e6
 		}
 		carried := min(sent, carries(int(t.Cell["search"].Number), sent))
-		r := udp("up", f.PayloadBytes, sent, carried, t.Timing.MeasureSeconds, 80e3)
-		line(&r, model.LayerNetwork, "wire", model.CauseElimination, 1, "inferred")
+		r := UDP("up", f.PayloadBytes, sent, carried, t.Timing.MeasureSeconds, 80e3)
+		Line(&r, model.LayerNetwork, "wire", model.CauseElimination, 1, "inferred")
 		return r
 	})
 }
@@ -108,6 +112,6 @@ func RandomLoss() model.Document {
 		if !paced {
 			sent = unit.MaxPacketsPerSecond / 1000
 		}
-		return udp("up", f.PayloadBytes, sent, math.Min(sent*0.999, 200e3), t.Timing.MeasureSeconds, 80e3)
+		return UDP("up", f.PayloadBytes, sent, math.Min(sent*0.999, 200e3), t.Timing.MeasureSeconds, 80e3)
 	})
 }

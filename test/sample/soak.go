@@ -7,15 +7,15 @@ import (
 	"pelt/unit"
 )
 
-// soaking is a soak of so many seconds without loss, at 40 kpps of 512 B.
-func soaking(seconds float64) (model.Document, *model.Result) {
-	d := base("lab:router", []int{512}, 1, seconds)
+// Soaking is a soak of so many seconds without loss, at 40 kpps of 512 B.
+func Soaking(seconds float64) (model.Document, *model.Result) {
+	d := Base("lab:router", []int{512}, 1, seconds)
 	d.Plan.Command, d.Plan.Engine, d.Plan.DUT = "soak", "udp", "lab"
 	d.Plan.Flows[0].Rate = unit.PacketRate(40e3)
 	d.Plan.Timing.WarmupSeconds, d.Plan.Timing.PatienceSeconds = 1, 60
 	d.Lab = &model.LabFacts{Topology: "router", Nodes: []string{"sender", "router", "receiver"}}
-	f := udp("up", 512, 40e3, 40e3, seconds, 180e3)
-	d.Results = []model.Result{result(512, 0, f)}
+	f := UDP("up", 512, 40e3, 40e3, seconds, 180e3)
+	d.Results = []model.Result{Result(512, 0, f)}
 	r := &d.Results[0]
 	r.Series = nil
 	sent := make([]float64, int(seconds))
@@ -35,8 +35,8 @@ func soaking(seconds float64) (model.Document, *model.Result) {
 	return d, r
 }
 
-// spill takes packets of some seconds by one cause, and keeps the account balanced.
-func spill(r *model.Result, where model.Line, from, to int, pps func(i int) float64) {
+// Spill takes packets of some seconds by one cause, and keeps the account balanced.
+func Spill(r *model.Result, where model.Line, from, to int, pps func(i int) float64) {
 	f := &r.Flows[0]
 	values := make([]float64, len(r.Series[0].Values))
 	var n uint64
@@ -64,13 +64,13 @@ func spill(r *model.Result, where model.Line, from, to int, pps func(i int) floa
 // Soak is ten minutes in which the lab's router was slowed down after 200 s; a burst of
 // loss at the receiver, a lost control connection, and seconds that nobody heard of follow.
 func Soak() model.Document {
-	d, r := soaking(600)
+	d, r := Soaking(600)
 	d.Plan.Timed = []model.TimedChange{{AtSeconds: 200, Link: &model.Link{Node: model.Receiver, Rate: 150e6}}}
-	spill(r, model.Line{Layer: "network", Host: "router", Cause: "QDISC_DROP"}, 200, 600,
+	Spill(r, model.Line{Layer: "network", Host: "router", Cause: "QDISC_DROP"}, 200, 600,
 		func(i int) float64 { return 7000 + 300*noise(i) })
-	spill(r, model.Line{Layer: "receiver-buffer", Host: "receiver", Cause: "SOCKET_RCVBUFF"}, 430, 432,
+	Spill(r, model.Line{Layer: "receiver-buffer", Host: "receiver", Cause: "SOCKET_RCVBUFF"}, 430, 432,
 		func(int) float64 { return 12000 })
-	spill(r, model.Line{}, 555, 556, func(int) float64 { return 900 })
+	Spill(r, model.Line{}, 555, 556, func(int) float64 { return 900 })
 	for i := 510; i < 514; i++ {
 		for _, s := range r.Series[1:3] {
 			s.Values[i] = math.NaN()
@@ -94,15 +94,15 @@ func Soak() model.Document {
 
 // LongSoak is two hours and a half with one second of loss in them.
 func LongSoak() model.Document {
-	d, r := soaking(9000)
-	spill(r, model.Line{Layer: "receiver-buffer", Host: "receiver", Cause: "SOCKET_RCVBUFF"}, 4321, 4322,
+	d, r := Soaking(9000)
+	Spill(r, model.Line{Layer: "receiver-buffer", Host: "receiver", Cause: "SOCKET_RCVBUFF"}, 4321, 4322,
 		func(int) float64 { return 31000 })
 	return d
 }
 
 // CutSoak is what the checkpoints of a soak tell that was killed: no loss by second.
 func CutSoak() model.Document {
-	d, _ := soaking(3600)
+	d, _ := Soaking(3600)
 	d.Complete = false
 	one := make([]float64, 250)
 	for i := range one {
@@ -127,8 +127,8 @@ func CutSoak() model.Document {
 // SoakHostile has words, times and figures that no soak has.
 func SoakHostile() model.Document {
 	const evil = "</script><b>x\x1b[31m\u202e=1+1"
-	d, r := soaking(600)
-	spill(r, model.Line{Layer: evil, Host: evil, Cause: evil}, 10, 20, func(int) float64 { return 1 })
+	d, r := Soaking(600)
+	Spill(r, model.Line{Layer: evil, Host: evil, Cause: evil}, 10, 20, func(int) float64 { return 1 })
 	nan, inf := math.NaN(), math.Inf(1)
 	for i := range 40 {
 		r.Made = append(r.Made, model.MadeChange{AtS: float64(i), Words: evil})

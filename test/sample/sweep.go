@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"pelt/model"
+	"pelt/unit"
 )
 
 // sweepSizes are those of the field report on one sender and many receivers,
@@ -85,27 +86,46 @@ func ConditionSweep() model.Document {
 	return d
 }
 
+// Star is one sender and receivers behind links that lose each IP packet with the same chance, and carry the rest.
+type Star struct {
+	Sizes      []int
+	IntervalMS []float64 // between packets to one receiver; 0 sends as fast as the sender can
+	Receivers  int
+	Repeats    int
+	Rate       unit.BitRate // of each link
+	Loss       float64
+	Spread     float64 // of the figures of receivers and trials
+}
+
 func sweep(sizes []int, intervals, receivers, repeats int) model.Document {
-	d := base("lab:star", sizes, repeats, 10)
-	var levels []model.Value
+	s := Star{Sizes: sizes, Receivers: receivers, Repeats: repeats, Rate: 1e6, Loss: 0.05, Spread: 0.012}
 	for i := range intervals {
-		levels = append(levels, model.Number(float64(i)*1e6))
+		s.IntervalMS = append(s.IntervalMS, float64(i))
 	}
-	d.Plan.Command, d.Plan.Receivers = "sweep", receivers
+	return s.Sweep()
+}
+
+// Sweep is a run that sends 1000 packets of each size at each interval to each receiver.
+func (s Star) Sweep() model.Document {
+	d := Base("lab:star", s.Sizes, s.Repeats, 10)
+	var levels []model.Value
+	for _, ms := range s.IntervalMS {
+		levels = append(levels, model.Number(ms*1e6))
+	}
+	d.Plan.Command, d.Plan.Receivers = "sweep", s.Receivers
 	d.Plan.Flows[0].Packets, d.Plan.Flows[0].To = 1000, "receivers"
 	d.Plan.Factors = append(d.Plan.Factors, model.Factor{Knob: "interval_ns", Levels: levels})
-	d.Plan.Links = []model.Link{{Node: "receiver", Rate: 1e6, DelaySeconds: 0.04, JitterSeconds: 0.01,
-		Correlation: 0.25, Distribution: "normal", LossRatio: 0.05}}
+	d.Plan.Links = []model.Link{{Node: "receiver", Rate: s.Rate, DelaySeconds: 0.04, JitterSeconds: 0.01,
+		Correlation: 0.25, Distribution: "normal", LossRatio: s.Loss}}
 	d.Lab = &model.LabFacts{Topology: "star", Nodes: []string{"sender", "hub", "receivers"},
-		Links: []model.LabLink{{From: "hub", To: "receiver-1", More: receivers - 1, Backend: model.BackendUser,
+		Links: []model.LabLink{{From: "hub", To: "receiver-1", More: s.Receivers - 1, Backend: model.BackendUser,
 			Settings: d.Plan.Links[0]}}}
 	d.Host[1].Node, d.Host[1].Name = "receivers", "lab"
-	for repeat := range repeats {
-		for _, p := range sizes {
-			for i := range intervals {
-				r := result(p, repeat, toMany(p, i, receivers, p*131+i*17+repeat))
-				r.Cell["interval_ns"] = model.Number(float64(i) * 1e6)
-				r.Series = []model.Series{}
+	for repeat := range s.Repeats {
+		for _, p := range s.Sizes {
+			for i, level := range levels {
+				r := Result(p, repeat, s.flow(p, s.IntervalMS[i], p*131+i*17+repeat))
+				r.Cell["interval_ns"], r.Series = level, []model.Series{}
 				d.Results = append(d.Results, r)
 			}
 		}
@@ -113,26 +133,26 @@ func sweep(sizes []int, intervals, receivers, repeats int) model.Document {
 	return d
 }
 
-// toMany is a flow to many receivers: their links carry 1 Mbit/s each, headers
-// of 42 B a packet included, and lose 5 % of the fragments.
-func toMany(payload, intervalMillis, receivers, seed int) model.FlowResult {
-	const link, loss, packets = 1e6, 0.05, 1000
+// flow is one to all receivers, whose links carry headers of 42 B a packet, too.
+func (s Star) flow(payload int, intervalMS float64, seed int) model.FlowResult {
+	const packets = 1000
+	link, receivers := float64(s.Rate), s.Receivers
 	fragments := float64(max(1, model.Fragments(4, payload, 1500)))
 	// packets a second that the sender manages
 	each := min(3739, 3.8e9/8/float64(receivers)/(float64(payload)+42*fragments))
-	if intervalMillis > 0 {
-		each = min(each, 1000/float64(intervalMillis))
+	if intervalMS > 0 {
+		each = min(each, 1000/intervalMS)
 	}
-	arrive := math.Pow(1-loss, fragments)
+	arrive := math.Pow(1-s.Loss, fragments)
 	// datagrams a second that the link lets through whole
-	most := link / 8 / (float64(payload) + 42*fragments) / (1 - loss) * arrive
-	f := udp("up", payload, each*float64(receivers), each*float64(receivers)*arrive, packets/each, 0)
+	most := link / 8 / (float64(payload) + 42*fragments) / (1 - s.Loss) * arrive
+	f := UDP("up", payload, each*float64(receivers), each*float64(receivers)*arrive, packets/each, 0)
 	f.To, f.FrameBytes = "receivers", model.FrameBytes(model.UDP, 4, payload)
 	f.Planned, f.Attempted, f.Accepted, f.Received = 0, 0, 0, 0
 	f.ReceivePPS, f.GoodputBPS = 0, 0
 	for i := range receivers {
-		got := uint64(math.Round(packets * (arrive + 0.012*noise(seed*7+i))))
-		pps := min(each*arrive, most) * (1 - 0.012*math.Abs(noise(seed+i*3)))
+		got := uint64(math.Round(packets * (arrive + s.Spread*noise(seed*7+i))))
+		pps := min(each*arrive, most) * (1 - s.Spread*math.Abs(noise(seed+i*3)))
 		share := model.ReceiverShare{Node: fmt.Sprintf("receiver%d", i+1), Attempted: packets, Received: got,
 			GoodputBPS: pps * float64(payload) * 8}
 		f.Receivers = append(f.Receivers, share)
@@ -162,6 +182,6 @@ func toMany(payload, intervalMillis, receivers, seed int) model.FlowResult {
 	if fragments > 1 {
 		cause = model.CauseLinkFragment
 	}
-	line(&f, model.LayerNetwork, "links to receivers", cause, 1, "exact-seq")
+	Line(&f, model.LayerNetwork, "links to receivers", cause, 1, "exact-seq")
 	return f
 }
