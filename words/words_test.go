@@ -74,45 +74,34 @@ func TestSayf(t *testing.T) {
 	}
 }
 
-func TestBracketed(t *testing.T) {
-	for _, c := range []struct {
-		language         Language
-		text, note, want string
-	}{
-		{Chinese, "lab:router", "上行", "lab:router（上行）"},
-		{Chinese, "差别不显著", "-0.5 %", "差别不显著（-0.5 %）"},
-		{Chinese, "148 kpps", "146–150", "148 kpps (146–150)"},
-		{English, "2", "at least", "2 (at least)"},
-	} {
-		if got := c.language.Bracketed(c.text, c.note); got != c.want {
-			t.Errorf("%q and %q: %q, want %q", c.text, c.note, got, c.want)
-		}
-	}
-}
-
 var mark = regexp.MustCompile(`%(\[\d\])?(\.\d+)?(\[\d\])?[a-z%]|#|@|\{[^}]*\}`)
 
-// TestAppend: a Chinese sentence has its spaces where a value meets it, and no value changes.
-func TestAppend(t *testing.T) {
+// TestJoined: a Chinese sentence has its spaces where a value meets it, and no value changes.
+func TestJoined(t *testing.T) {
 	for _, c := range []struct {
+		join             func(l Language, text, more string) string
 		language         Language
 		text, more, want string
 	}{
-		{Chinese, "1 kpps", "发不出来", "1 kpps 发不出来"},
-		{Chinese, "丢包", "5 %", "丢包 5 %"},
-		{Chinese, "5 %", "丢失", "5 % 丢失"},
-		{Chinese, "lab:fast（plain）", " 饱和在", "lab:fast（plain）饱和在"},
-		{Chinese, "路由器", "的", "路由器的"},
-		{Chinese, "与 ", "接收端", "与接收端"},
-		{Chinese, "接收端", " 的控制连接", "接收端的控制连接"},
-		{Chinese, "接收端", " ", "接收端 "},
-		{Chinese, "规则1", "：", "规则1："},
-		{Chinese, "", " 1", " 1"},
-		{English, "1 kpps", "发", "1 kpps发"},
-		{English, "a", " b", "a b"},
+		{Language.Bracketed, Chinese, "lab:router", "上行", "lab:router（上行）"},
+		{Language.Bracketed, Chinese, "差别不显著", "-0.5 %", "差别不显著（-0.5 %）"},
+		{Language.Bracketed, Chinese, "148 kpps", "146–150", "148 kpps (146–150)"},
+		{Language.Bracketed, English, "2", "at least", "2 (at least)"},
+		{Language.Append, Chinese, "1 kpps", "发不出来", "1 kpps 发不出来"},
+		{Language.Append, Chinese, "丢包", "5 %", "丢包 5 %"},
+		{Language.Append, Chinese, "5 %", "丢失", "5 % 丢失"},
+		{Language.Append, Chinese, "lab:fast（plain）", " 饱和在", "lab:fast（plain）饱和在"},
+		{Language.Append, Chinese, "路由器", "的", "路由器的"},
+		{Language.Append, Chinese, "与 ", "接收端", "与接收端"},
+		{Language.Append, Chinese, "接收端", " 的控制连接", "接收端的控制连接"},
+		{Language.Append, Chinese, "接收端", " ", "接收端 "},
+		{Language.Append, Chinese, "规则1", "：", "规则1："},
+		{Language.Append, Chinese, "", " 1", " 1"},
+		{Language.Append, English, "1 kpps", "发", "1 kpps发"},
+		{Language.Append, English, "a", " b", "a b"},
 	} {
-		if got := c.language.Append(c.text, c.more); got != c.want {
-			t.Errorf("%q behind %q is %q, want %q", c.more, c.text, got, c.want)
+		if got := c.join(c.language, c.text, c.more); got != c.want {
+			t.Errorf("%q and %q: %q, want %q", c.text, c.more, got, c.want)
 		}
 	}
 }
