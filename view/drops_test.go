@@ -67,13 +67,3 @@ func TestDropsPages(t *testing.T) {
 		}
 	}
 }
-
-// TestDropsInChinese: also the reason why a watch sees less is Chinese.
-func TestDropsInChinese(t *testing.T) {
-	d := view.NewDrops(words.Chinese, "", false)
-	d.Add(liveDrops()[1])
-	doubts := view.Page{Doubts: d.Page().Doubts}
-	if left := leftInEnglish(doubts); len(doubts.Doubts) < 2 || len(left) > 0 {
-		t.Errorf("%q: left in English: %q", doubts.Doubts, left)
-	}
-}
