@@ -112,7 +112,6 @@ func (r *farRouter) beat(life context.Context) {
 	}
 }
 
-// Facts are what the router is.
 func (r *farRouter) Facts() model.RouterFacts { return r.facts }
 
 // Finish asks once more.
@@ -136,7 +135,6 @@ func (r *farRouter) Close() error {
 	return r.c.Close()
 }
 
-// Begin makes what watches one trial.
 func (r *farRouter) Begin(o engine.WatchOrder) engine.Part { return &farWatch{router: r, order: o} }
 
 // farWatch is a trial's watch on such a router. It needs no Close: the far agent ends it when the next trial is made.

@@ -68,7 +68,6 @@ type counter struct {
 
 type streamCount struct{ packets, bytes, highest atomic.Int64 }
 
-// Observe counts a batch, as engine.Meter does.
 func (c *counter) Observe(stream int, batch []model.Arrival) {
 	s := &c.streams[stream]
 	for _, a := range batch {

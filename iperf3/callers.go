@@ -19,7 +19,6 @@ const mostLists = 64 << 20
 // thisHost is where clients are served.
 type thisHost struct{}
 
-// Do runs f here.
 func (thisHost) Do(f func() error) error { return f() }
 
 // Near makes this host's ends. They have their sockets already.
@@ -111,7 +110,6 @@ func (e *servingEnd) Run(reading func()) error {
 
 func (e *servingEnd) halt() { e.over.Do(e.Transport.Stop) }
 
-// Stop ends Run.
 func (e *servingEnd) Stop() {
 	if e.sends() {
 		e.session.stop(errLong)
@@ -139,7 +137,6 @@ type clientEnd struct {
 	*direction
 }
 
-// Ports are the client's.
 func (e *clientEnd) Ports() (list []uint16) {
 	for _, s := range e.streams {
 		list = append(list, s.Remote.Port())
@@ -166,7 +163,6 @@ func (e *clientEnd) Run(reading func()) error {
 	return nil
 }
 
-// Stop ends Run.
 func (e *clientEnd) Stop() { e.session.stop(errLong) }
 
 // Account reports what the client did, by its own account; nothing if it did not say.

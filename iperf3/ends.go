@@ -96,7 +96,6 @@ type nearEnd struct {
 	over    chan struct{} // closed when it is over, and what was sent is known
 }
 
-// Connect opens the test; see engine.Transport.
 func (n *nearEnd) Connect(ctx context.Context) (engine.Meeting, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -165,7 +164,6 @@ func (n *nearEnd) Run(reading func()) error {
 	return n.Transport.Run(reading)
 }
 
-// Stop ends Connect and Run.
 func (n *nearEnd) Stop() {
 	n.stop()
 	n.Transport.Stop()
@@ -186,7 +184,6 @@ func (n *nearEnd) Account(r *engine.Report, sent engine.Sent) {
 	}
 }
 
-// Close frees everything.
 func (n *nearEnd) Close() error {
 	n.stop()
 	n.leg.hold(nil)
@@ -212,7 +209,6 @@ type farEnd struct {
 	took    time.Duration // that the server sent for
 }
 
-// Ports are the server's, the same for each stream.
 func (f *farEnd) Ports() []uint16 {
 	return slices.Repeat([]uint16{f.leg.test.client.server.Port()}, f.leg.order.Flow.Streams)
 }
@@ -242,7 +238,6 @@ func (f *farEnd) Connect(ctx context.Context) (m engine.Meeting, err error) {
 	return m, nil
 }
 
-// Run returns once the test is over.
 func (f *farEnd) Run(reading func()) error {
 	t := f.leg.test
 	run := f.receive
@@ -321,7 +316,6 @@ func (f *farEnd) send() error {
 	return err
 }
 
-// Stop ends Connect and Run.
 func (f *farEnd) Stop() { f.stop() }
 
 // Account reports what the server did; nothing if it did not say.
@@ -343,7 +337,6 @@ func (f *farEnd) Account(r *engine.Report, sent engine.Sent) {
 	}
 }
 
-// Close ends the test.
 func (f *farEnd) Close() error {
 	f.stop()
 	return f.leg.close()

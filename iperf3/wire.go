@@ -193,7 +193,6 @@ type codec struct {
 	wide  bool // the sequence is a u64
 }
 
-// Put writes the header.
 func (c codec) Put(b []byte, h engine.Header) {
 	const second = 1_000_000
 	_ = b[headerBytes-1]
@@ -206,7 +205,6 @@ func (c codec) Put(b []byte, h engine.Header) {
 	}
 }
 
-// Parse reads a header of either side.
 func (c codec) Parse(b []byte) (h engine.Header, ok bool) {
 	if len(b) < headerBytes || c.wide && len(b) < headerBytes+4 {
 		return h, false

@@ -102,7 +102,6 @@ func WatchDrops(f DropsFilter) (*Drops, error) {
 		spaces: map[uint64]string{}}, nil
 }
 
-// Close ends the watch.
 func (d *Drops) Close() error { return d.live.Close() }
 
 // Next tells what was dropped since the call before, or since the begin.

@@ -31,7 +31,6 @@ func openOwn(kernel *observe.Observer) func(context.Context) (fleet.Router, erro
 	}
 }
 
-// Begin makes what watches one trial.
 func (d device) Begin(o engine.WatchOrder) engine.Part {
 	w := &deviceWatch{shell: d.Router.Begin(o.Trial), timing: o.Timing}
 	if d.kernel != nil && o.Drops != "" {
@@ -136,7 +135,6 @@ func (w *deviceWatch) Account() engine.Account {
 	return engine.Account{Observed: w.account}
 }
 
-// Close ends both watches.
 func (w *deviceWatch) Close() error {
 	err := w.shell.Close()
 	if w.kernel != nil {

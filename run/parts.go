@@ -58,7 +58,6 @@ func watchKernel(o *observe.Observer, order engine.WatchOrder) *kernelWatch {
 	return &kernelWatch{timing: order.Timing, Observation: w}
 }
 
-// Do follows the flows and reads the counters.
 func (w *kernelWatch) Do(ctx context.Context, s engine.Step, k engine.Known) (l engine.Learned, _ error) {
 	if w.Observation == nil {
 		return l, nil
@@ -95,7 +94,6 @@ func (w *kernelWatch) Live() (l engine.Live) {
 	return l
 }
 
-// Account is what the kernel counted and dropped.
 func (w *kernelWatch) Account() engine.Account {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -109,7 +107,6 @@ func (w *kernelWatch) Account() engine.Account {
 	return engine.Account{Observed: w.account}
 }
 
-// Close ends the watch.
 func (w *kernelWatch) Close() error {
 	if w.Observation == nil {
 		return nil
@@ -171,7 +168,6 @@ func (w *processorWatch) Live() (l engine.Live) {
 	return l
 }
 
-// Account is what the processors did.
 func (w *processorWatch) Account() engine.Account {
 	w.stop()
 	w.work.Wait()
@@ -180,5 +176,4 @@ func (w *processorWatch) Account() engine.Account {
 	return engine.Account{Load: w.load}
 }
 
-// Close ends the watch.
 func (w *processorWatch) Close() error { w.Account(); return nil }

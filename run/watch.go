@@ -63,7 +63,6 @@ func (s *site) watch(t *fleet.Trial) *watch {
 	return w
 }
 
-// Close ends the watch.
 func (w *watch) Close() error {
 	var errs []error
 	for _, o := range w.kernels {

@@ -20,7 +20,6 @@ const (
 	atDriver = "driver"
 )
 
-// String is the place in a user's words.
 func (p Place) String() string {
 	switch p.Kind {
 	case atSysfs:

@@ -245,7 +245,6 @@ func connect(t testing.TB, ends ...*End) error {
 	return errors.Join(errs...)
 }
 
-// Connect connects both ends.
 func (p *Pair) Connect() *Pair {
 	p.t.Helper()
 	Connect(p.t, p.Listener, p.Dialer)
@@ -263,7 +262,6 @@ func (p *Pair) Start() *Pair {
 	return p
 }
 
-// Stop stops both ends and waits for them.
 func (p *Pair) Stop() {
 	p.t.Helper()
 	for _, e := range []*End{p.Sender, p.Receiver} {
@@ -314,7 +312,6 @@ func (p *Pair) play() (send, receive engine.Report, err error) {
 	return send, receive, errors.Join(err, failure)
 }
 
-// Close closes both ends.
 func (p *Pair) Close() {
 	p.t.Helper()
 	if err := errors.Join(p.Dialer.Close(), p.Listener.Close()); err != nil {

@@ -215,7 +215,6 @@ func (e *end) adopt(number int, conn *net.TCPConn) (*stream, error) {
 
 var longAgo = time.Unix(1, 0)
 
-// Run sends or receives. See engine.Transport.
 func (e *end) Run(reading func()) error {
 	switch {
 	case e.opener != nil:

@@ -39,10 +39,8 @@ type Engine struct {
 // share one port, which is open while there is at least one of them.
 func New(c Config) *Engine { return &Engine{config: c} }
 
-// Name is tcp.
 func (*Engine) Name() string { return string(model.TCP) }
 
-// Open opens one end. See engine.Engine.
 func (g *Engine) Open(ctx context.Context, host engine.Host, order engine.Order) (engine.Transport, error) {
 	return g.OpenFor(ctx, host, order, nil)
 }

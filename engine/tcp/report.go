@@ -46,7 +46,6 @@ func (s *stream) sentOnce(t tcpinfo.Sum) uint64 {
 	return s.bytes.Load() - s.base.bytes
 }
 
-// Account reports on what Run did.
 func (e *end) Account(r *engine.Report, _ engine.Sent) {
 	r.PathMTU = pathMTU(e.streams[0].raw)
 	e.mu.Lock()

@@ -50,7 +50,6 @@ func patienceOf(o engine.Order) patience {
 	return patience{unheard: usuallyUnheard, refused: time.Second, alone: 700 * time.Millisecond}
 }
 
-// Connect seeks the peer on every stream; see engine.Transport.
 func (e *Sockets) Connect(ctx context.Context) (m engine.Meeting, err error) {
 	if e.order.Listen {
 		m = e.awaitCallers(ctx)

@@ -12,17 +12,13 @@ import (
 // OnePort says that all listening ends of an engine share its port.
 const OnePort = false
 
-func newSocketMaker(at netip.AddrPort) socketMaker { return portable{at.Addr()} }
-
-// ListenShared opens a UDP port that streams share; see Sockets.Take.
+func newSocketMaker(at netip.AddrPort) socketMaker      { return portable{at.Addr()} }
 func ListenShared(netip.AddrPort) (*net.UDPConn, error) { return nil, errOnlyLinux }
 
 // Workers is nothing on this system: each stream has a thread of its own.
 type Workers struct{}
 
-// NewWorkers makes none.
-func NewWorkers() *Workers { return &Workers{} }
-
+func NewWorkers() *Workers                 { return &Workers{} }
 func (*Workers) send(s *sender) error      { return s.runOnThreads() }
 func (*Workers) receive(r *receiver) error { return r.runOnThreads() }
 

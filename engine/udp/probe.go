@@ -107,7 +107,6 @@ type pulse struct {
 	peer                atomic.Bool // other flows of the peer came since it was looked at last
 }
 
-// Pulse exchanges signs of life; see engine.Transport.
 func (e *Sockets) Pulse(mine uint64, peer bool) (theirs uint64) {
 	e.pulse.mine.Store(mine)
 	if peer {

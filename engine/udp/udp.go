@@ -47,13 +47,11 @@ func New(c Config) *Engine {
 	return e
 }
 
-// Name is udp.
 func (e *Engine) Name() string { return "udp" }
 
 // Close frees what the engine shares between its ends, which must be closed before.
 func (e *Engine) Close() error { return e.socketMaker.close() }
 
-// Open opens the sockets of one end; see engine.Engine.
 func (e *Engine) Open(_ context.Context, host engine.Host, o engine.Order) (engine.Transport, error) {
 	return e.SocketsFor(host, o, nil)
 }
@@ -213,7 +211,6 @@ func (e *Sockets) OpenStreams() (err error) {
 	return err
 }
 
-// Ports lists the local port of each stream.
 func (e *Sockets) Ports() []uint16 { return e.ports }
 
 // OnMove has tell called each time a stream of a listening end is about to follow its peer to another address. It is
@@ -272,7 +269,6 @@ func (e *Sockets) Overflow() (n uint64) {
 // Count is safe for concurrent use.
 func (e *Sockets) Count() engine.Snapshot { return e.role.count() }
 
-// Run does the order; see engine.Transport.
 func (e *Sockets) Run(reading func()) error {
 	if err := e.OpenStreams(); err != nil {
 		return fmt.Errorf("open the flow's sockets: %w", err)
@@ -303,16 +299,13 @@ func (e *Sockets) eachOnThread(f func(i int, warnings model.Reasons) error) erro
 	return errors.Join(errs...)
 }
 
-// Stop ends Connect and Run.
 func (e *Sockets) Stop() { e.stop() }
 
-// Stopped is ended by Stop.
 func (e *Sockets) Stopped() context.Context { return e.stopped }
 
 // Living are the streams that carry packets, from Settle on.
 func (e *Sockets) Living() []int { return e.living }
 
-// Account reports on what Run did.
 func (e *Sockets) Account(r *engine.Report, sent engine.Sent) {
 	if len(e.sockets) > 0 && e.sockets[e.living[0]] != nil { // else it could not be opened
 		r.PathMTU = e.sockets[e.living[0]].pathMTU()

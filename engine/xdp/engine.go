@@ -26,7 +26,6 @@ type Engine struct {
 // be carried out with frames here.
 func New(sockets *udp.Engine) *Engine { return &Engine{sockets: sockets} }
 
-// Name is xdp.
 func (e *Engine) Name() string { return "xdp" }
 
 // Open opens the sockets of one end; see engine.Engine. Without Fallback an

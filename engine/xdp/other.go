@@ -8,20 +8,15 @@ import (
 )
 
 func whyUnable(engine.Role) model.Reason { return model.Reason{Code: model.FramesElsewhere} }
-
-// Interfaces lists none: XDP needs Linux.
-func Interfaces() ([]Interface, error) { return nil, nil }
+func Interfaces() ([]Interface, error)   { return nil, nil }
 
 func (*transport) open([]engine.Stream) (frameEnd, model.Reason, error) {
 	return nil, whyUnable(""), nil
 }
 
 func (*transport) makeReady(engine.Stream) error { return nil }
-
-// Ready can make no interface ready here.
-func (*Engine) Ready(engine.Host, string) error { return &engine.Refusal{Why: whyUnable("")} }
+func (*Engine) Ready(engine.Host, string) error  { return &engine.Refusal{Why: whyUnable("")} }
 
 type port struct{}
 
-// Close has nothing to free.
 func (*Engine) Close() error { return nil }

@@ -114,7 +114,6 @@ func (t *transport) Count() engine.Snapshot {
 	return n
 }
 
-// Account reports on what Run did.
 func (t *transport) Account(r *engine.Report, sent engine.Sent) {
 	if t.frames == nil {
 		t.Sockets.Account(r, sent)
@@ -125,7 +124,6 @@ func (t *transport) Account(r *engine.Report, sent engine.Sent) {
 	t.frames.account(r, sent)
 }
 
-// Close frees everything.
 func (t *transport) Close() error {
 	var errs []error
 	if t.frames != nil {

@@ -34,7 +34,6 @@ func (t Thread) Read() (run, wait int64, ok bool) {
 	return used.Nano(), wait, err == nil
 }
 
-// Close frees it.
 func (t Thread) Close() {
 	if t.schedstat != nil {
 		t.schedstat.Close()

@@ -23,7 +23,6 @@ func Open() (*Conn, error) {
 	return &Conn{h}, nil
 }
 
-// Close closes the socket.
 func (c *Conn) Close() { c.h.Close() }
 
 // Driver is the driver's name.

@@ -118,7 +118,6 @@ func (h Host) Launch(c *exec.Cmd) *Process {
 	return p
 }
 
-// String is all that the program has printed.
 func (p *Process) String() string { return p.Out.String() + p.Err.String() }
 
 // Kill ends the program at once, as kill -9 does.
@@ -191,14 +190,12 @@ type Buffer struct {
 	b  bytes.Buffer
 }
 
-// Write takes what the program prints.
 func (l *Buffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.Write(p)
 }
 
-// String is what has been printed.
 func (l *Buffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

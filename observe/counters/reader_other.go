@@ -18,17 +18,8 @@ func Open(func(func() error) error) (*Reader, error) {
 	return nil, fmt.Errorf("read the kernel's counters: %w", errors.ErrUnsupported)
 }
 
-// Read returns an empty Snapshot.
-func (r *Reader) Read() Snapshot { return Snapshot{} }
-
-// Namespace returns 0.
-func (r *Reader) Namespace() uint64 { return 0 }
-
-// Namespace fails with errors.ErrUnsupported.
-func Namespace(func(func() error) error) (uint64, error) { return 0, errors.ErrUnsupported }
-
-// Knobs returns nothing.
-func Knobs(func(func() error) error, string) []model.HostSetting { return nil }
-
-// RouteTo returns an unknown route.
+func (r *Reader) Read() Snapshot                                       { return Snapshot{} }
+func (r *Reader) Namespace() uint64                                    { return 0 }
+func Namespace(func(func() error) error) (uint64, error)               { return 0, errors.ErrUnsupported }
+func Knobs(func(func() error) error, string) []model.HostSetting       { return nil }
 func RouteTo(func(func() error) error, netip.Addr, string) model.Route { return model.Route{} }

@@ -48,8 +48,5 @@ func unsupported() *Error {
 		errors.ErrUnsupported)
 }
 
-// Open fails.
-func Open(int) (*Machine, error) { return nil, unsupported() }
-
-// Watch fails.
+func Open(int) (*Machine, error)    { return nil, unsupported() }
 func Watch([]uint16) (*Live, error) { return nil, unsupported() }
