@@ -23,7 +23,7 @@ func TestExamples(t *testing.T) {
 	levels := []string{"answer", "fact", "doubt", "next", "set-up"}
 	for name, examples := range map[string]func(*testing.T) []example{
 		"curve": curveExamples, "control": controlExamples, "lossfree": lossFreeExamples, "router": routerExamples,
-		"soak": soakExamples, "sweep": sweepExamples, "mesh": meshExamples,
+		"soak": soakExamples, "sweep": sweepExamples, "mesh": meshExamples, "latency": latencyExamples,
 		"compare": compareExamples, "nothing": nothingExamples, "setup": setupExamples, "times": timesExamples,
 	} {
 		var out strings.Builder

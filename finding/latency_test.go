@@ -1,129 +1,97 @@
 package finding
 
 import (
-	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"pelt/model"
-	"pelt/test/golden"
 	"pelt/test/sample"
 	"pelt/unit"
 )
 
-// TestLatencyFindings: testdata has what is told of each example, a line a finding: its code, sentence and command.
-func TestLatencyFindings(t *testing.T) {
-	of := func(way string, share float64) func(r *model.Result) bool {
-		return func(r *model.Result) bool {
-			return r.Cell["direction"].Text == way && r.Cell["load_ratio"].Number == share
-		}
+// latencyExamples are runs whose trials are changed, or gone.
+func latencyExamples(*testing.T) (out []example) {
+	way := func(r *model.Result) string { return r.Cell["direction"].Text }
+	share := func(r *model.Result) float64 { return r.Cell["load_ratio"].Number }
+	add := func(r *model.Result, ms float64) {
+		trip := *r.Flows[0].RoundTrip
+		trip.P50 = r.Flows[0].Probe.IdleNS + ms*1e6
+		r.Flows[0].RoundTrip = &trip
 	}
-	without := func(d *model.Document, gone func(r *model.Result) bool) {
-		d.Results = slices.DeleteFunc(d.Results, func(r model.Result) bool { return gone(&r) })
-	}
-	add := func(d *model.Document, way string, share, ms float64) {
-		for i := range d.Results {
-			if r := &d.Results[i]; of(way, share)(r) {
-				trip := *r.Flows[0].RoundTrip
-				trip.P50 = r.Flows[0].Probe.IdleNS + ms*1e6
-				r.Flows[0].RoundTrip = &trip
+	for _, c := range []struct {
+		name string
+		rate uint64 // packets a second that the plan allows at most; 0: any
+		edit func(r *model.Result) (gone bool)
+	}{
+		{"a load that a sender could not send", 0, func(r *model.Result) bool {
+			if way(r) == "up" && share(r) == 1.5 {
+				r.State = model.Invalid
 			}
-		}
-	}
-	docs := map[string]*model.Document{}
-	for name, edit := range map[string]func(d *model.Document){
-		"the worse of both directions": func(*model.Document) {},
-		"a load that a sender could not send": func(d *model.Document) {
-			for i := range d.Results {
-				if of("up", 1.5)(&d.Results[i]) {
-					d.Results[i].State = model.Invalid
-				}
+			return false
+		}},
+		{"loads that no sender kept", 0, func(r *model.Result) bool {
+			if way(r) != "both" && share(r) > 1 {
+				r.State, r.Why = model.Invalid, model.Reasons{{Code: model.SenderCoreFull}}
 			}
-		},
-		"loads that no sender kept": highest(func(_ *model.Document, r *model.Result) {
-			r.State, r.Why = model.Invalid, model.Reasons{{Code: model.SenderCoreFull}}
-		}),
-		"loads above the asked rate": highest(func(d *model.Document, r *model.Result) {
-			r.State, d.Plan.Flows[0].Rate = model.Aborted, unit.PacketRate(2000)
-		}),
-		"one direction": func(d *model.Document) {
-			without(d, func(r *model.Result) bool { return r.Cell["direction"].Text != "down" })
-		},
-		"both ways only": func(d *model.Document) {
-			without(d, func(r *model.Result) bool { return r.Cell["direction"].Text != "both" })
-		},
-		"nothing added": func(d *model.Document) {
-			for _, way := range []string{"up", "down", "both"} {
-				add(d, way, 1, 1)
-				add(d, way, 1.5, 4.9)
+			return false
+		}},
+		{"loads above the asked rate", 2000, func(r *model.Result) bool {
+			if way(r) != "both" && share(r) > 1 {
+				r.State = model.Aborted
 			}
-		},
-		"no load filled a queue": func(d *model.Document) {
-			for i := range d.Results {
-				for j := range d.Results[i].Flows {
-					d.Results[i].Flows[j].Lost, d.Results[i].Flows[j].LossRatio = 0, 0
-				}
+			return false
+		}},
+		{"one direction", 0, func(r *model.Result) bool { return way(r) != "down" }},
+		{"both ways only", 0, func(r *model.Result) bool { return way(r) != "both" }},
+		{"nothing added", 0, func(r *model.Result) bool {
+			if added := map[float64]float64{1: 1, 1.5: 4.9}[share(r)]; added > 0 {
+				add(r, added)
 			}
-			for _, way := range []string{"up", "down", "both"} {
-				for _, share := range []float64{0.1, 0.25, 0.5, 0.75, 0.9, 1, 1.5} {
-					add(d, way, share, 0.9)
-				}
+			return false
+		}},
+		{"no load filled a queue", 0, func(r *model.Result) bool {
+			for j := range r.Flows {
+				r.Flows[j].Lost, r.Flows[j].LossRatio = 0, 0
 			}
-		},
-		"no whole load": func(d *model.Document) {
-			without(d, func(r *model.Result) bool { return r.Cell["load_ratio"].Number >= 1 })
-		},
-		"the limits of a grade": func(d *model.Document) { add(d, "up", 1.5, 468); add(d, "down", 1.5, 332) },
-		"no idle trials": func(d *model.Document) {
-			without(d, func(r *model.Result) bool { return r.Cell["load_ratio"].Number == 0 })
-		},
-		"no load": func(d *model.Document) {
-			for i := range d.Results {
-				delete(d.Results[i].Cell, "load_ratio")
+			if share(r) > 0 {
+				add(r, 0.9)
 			}
-		},
-		"no probe": func(d *model.Document) {
-			for i := range d.Results {
-				for j := range d.Results[i].Flows {
-					d.Results[i].Flows[j].Probe, d.Results[i].Flows[j].RoundTrip = nil, nil
-				}
+			return false
+		}},
+		{"no whole load", 0, func(r *model.Result) bool { return share(r) >= 1 }},
+		{"the limits of a grade", 0, func(r *model.Result) bool {
+			if added := map[string]float64{"up": 468, "down": 332}[way(r)]; added > 0 && share(r) == 1.5 {
+				add(r, added)
 			}
-		},
-		"busy before the load": func(d *model.Document) { // so that it hides what the load adds
-			for i := range d.Results {
-				if of("down", 1.5)(&d.Results[i]) {
-					probe := *d.Results[i].Flows[0].Probe
-					probe.IdleNS = 60e6
-					d.Results[i].Flows[0].Probe = &probe
-				}
+			return false
+		}},
+		{"no idle trials", 0, func(r *model.Result) bool { return share(r) == 0 }},
+		{"no load", 0, func(r *model.Result) bool { delete(r.Cell, "load_ratio"); return false }},
+		{"no probe", 0, func(r *model.Result) bool {
+			for j := range r.Flows {
+				r.Flows[j].Probe, r.Flows[j].RoundTrip = nil, nil
 			}
-		},
+			return false
+		}},
+		{"busy before the load", 0, func(r *model.Result) bool { // so that it hides what the load adds
+			if way(r) == "down" && share(r) == 1.5 {
+				probe := *r.Flows[0].Probe
+				probe.IdleNS, r.Flows[0].Probe = 60e6, &probe
+			}
+			return false
+		}},
 	} {
-		d := sample.Latency()
-		edit(&d)
-		docs[name] = &d
-	}
-	var out strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(docs)) {
-		fmt.Fprintf(&out, "%s:\n", name)
-		for _, f := range OfRun(docs[name]) {
-			if f.Level != SetUp {
-				fmt.Fprintf(&out, "\t%s: %s\n", f.Code, strings.TrimSpace(f.Text()+" "+f.Command()))
-			}
-		}
-	}
-	golden.File(t, "testdata/latency-findings.txt", out.String())
-}
-
-// highest changes the trials of the highest load of one direction.
-func highest(change func(d *model.Document, r *model.Result)) func(*model.Document) {
-	return func(d *model.Document) {
+		d, kept := sample.Latency(), []model.Result(nil)
 		for i := range d.Results {
-			if r := &d.Results[i]; r.Cell["load_ratio"].Number > 1 && r.Cell["direction"].Text != "both" {
-				change(d, r)
+			if r := &d.Results[i]; !c.edit(r) {
+				kept = append(kept, *r)
 			}
 		}
+		if d.Results = kept; c.rate > 0 {
+			d.Plan.Flows[0].Rate = unit.PacketRate(c.rate)
+		}
+		told := slices.DeleteFunc(OfRun(&d), func(f Finding) bool { return f.Level == SetUp })
+		out = append(out, example{c.name, told})
 	}
+	return out
 }
