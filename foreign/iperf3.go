@@ -197,18 +197,17 @@ func (t *iperfTest) into(d *model.Document) {
 	for _, one := range t.intervals {
 		both = both || one.Back != nil
 	}
-	e := t.end
+	e, name, direction := t.end, "up", "up"
 	switch {
 	case both:
-		t.flow(&trial, "up", e.Sent, e.Received, func(i iperfInterval) *iperfSum { return i.Sum })
-		t.flow(&trial, "down", e.BackSent, e.BackReceived, func(i iperfInterval) *iperfSum { return i.Back })
-		trial.Cell["direction"] = model.Word("both")
+		direction = "both"
 	case reverse > 0:
-		t.flow(&trial, "down", e.Sent, e.Received, func(i iperfInterval) *iperfSum { return i.Sum })
-		trial.Cell["direction"] = model.Word("down")
-	default:
-		t.flow(&trial, "up", e.Sent, e.Received, func(i iperfInterval) *iperfSum { return i.Sum })
-		trial.Cell["direction"] = model.Word("up")
+		name, direction = "down", "down"
+	}
+	trial.Cell["direction"] = model.Word(direction)
+	t.flow(&trial, name, e.Sent, e.Received, func(i iperfInterval) *iperfSum { return i.Sum })
+	if both {
+		t.flow(&trial, "down", e.BackSent, e.BackReceived, func(i iperfInterval) *iperfSum { return i.Back })
 	}
 	add(d, trial)
 }
@@ -302,8 +301,8 @@ func (t *iperfTest) flow(trial *model.Result, name string, sent, received *iperf
 	if f.Protocol == model.TCP {
 		f.TCP = &model.TCPFacts{Control: clip(t.end.Control)}
 	}
-	near := nearSends(t.start.Accepted == nil, name)
-	if sent == nil && received == nil { // before 3.11 UDP has one sum; a cut file has what the near side counted
+	near := (t.start.Accepted == nil) == (name == "up") // the side that wrote the file is the sender
+	if sent == nil && received == nil {                 // before 3.11 UDP has one sum; a cut file has what the near side counted
 		if t.end.Sum != nil && name == "up" && near {
 			counted := *t.end.Sum // its bytes are those that were sent, its losses the receiver's
 			counted.Bits = nil
@@ -325,14 +324,11 @@ func (t *iperfTest) flow(trial *model.Result, name string, sent, received *iperf
 	}
 	if f.Attempted < f.Received {
 		f.Attempted = f.Received // not told, and never below
-		f.Told = without(f.Told, "attempted_packets")
+		f.Told = slices.DeleteFunc(f.Told, func(figure string) bool { return figure == "attempted_packets" })
 	}
 	trial.Flows = append(trial.Flows, f)
 	trial.Series = append(trial.Series, t.series(f, near, of)...)
 }
-
-// nearSends reports whether the side that wrote the file is the sender of a direction.
-func nearSends(client bool, name string) bool { return client == (name == "up") }
 
 func (t *iperfTest) family() int {
 	if len(t.start.Connected) > 0 {
@@ -554,13 +550,4 @@ func (t *iperfTest) series(f model.FlowResult, near bool, of func(iperfInterval)
 		series("lost_pps", lost)
 	}
 	return list
-}
-
-func without(list []string, name string) (out []string) {
-	for _, one := range list {
-		if one != name {
-			out = append(out, one)
-		}
-	}
-	return out
 }

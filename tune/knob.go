@@ -134,14 +134,7 @@ func ParseChange(text string) (Change, error) {
 	if !ok || c.Knob == "" || c.Value == "" {
 		return Change{}, &UsageError{words.Errorf("want KNOB=VALUE as net.core.rmem_max=4194304, not %q", text)}
 	}
-	k, _, err := find(c.Knob)
-	if err != nil {
-		return Change{}, err
-	}
-	if !k.kind.valid(c.Value) {
-		return Change{}, &UsageError{words.Errorf("%s: want %w, not %q", c.Knob, errors.New(k.Want), c.Value)}
-	}
-	return c, nil
+	return c, checkChanges([]Change{c})
 }
 
 // checkChanges refuses a knob that stands twice, and wrong values.

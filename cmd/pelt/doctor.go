@@ -41,11 +41,11 @@ func newDoctor() *cobra.Command {
 						topic = x.Topic
 						fmt.Fprintf(w, "\n%s\n", topic)
 					}
+					said := l.Say("no")
 					if x.OK {
-						fmt.Fprintf(w, "  %s  %s  %s\n", plain.Fill(l.Say("yes"), columns), plain.Fill(x.Name, names), x.Detail)
-						continue
+						said, x.Reason, x.Remedy = l.Say("yes"), "", ""
 					}
-					fmt.Fprintf(w, "  %s  %s  %s\n", plain.Fill(l.Say("no"), columns), plain.Fill(x.Name, names), x.Detail)
+					fmt.Fprintf(w, "  %s  %s  %s\n", plain.Fill(said, columns), plain.Fill(x.Name, names), x.Detail)
 					for _, line := range []string{x.Reason, x.Remedy} {
 						if strings.TrimSpace(line) != "" {
 							fmt.Fprintf(w, "  %s  %s  %s\n", plain.Fill("", columns), plain.Fill("", names), line)
