@@ -152,8 +152,9 @@ func TestIperfServedQueue(t *testing.T) {
 	if f.Attempted != said.End.Sent.Packets || f.Lost < said.End.Received.Lost || f.Lost == 0 {
 		t.Errorf("%d of %d lost", f.Lost, f.Attempted)
 	}
+	const waiting = 20 // in the queue's 20 kB when the client leaves: it counts them as lost, and the queue does not
 	for _, l := range f.Ledger.Lines {
-		if l.Host == model.Receiver && l.Layer == model.LayerSenderQdisc && 10*l.Packets >= 9*f.Lost {
+		if l.Host == model.Receiver && l.Layer == model.LayerSenderQdisc && l.Packets > 0 && f.Lost-l.Packets <= waiting {
 			return
 		}
 	}
