@@ -1,8 +1,8 @@
 package finding
 
 import (
+	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"pelt/model"
@@ -139,7 +139,21 @@ func controlExamples(*testing.T) []example {
 	for name, run := range runs {
 		docs[name] = run.doc()
 	}
-	return examplesOf(docs, append([]Rule{controlRule, controlStreams, controlDoubts}, generalRules()...)...)
+	out := examplesOf(docs, append([]Rule{controlRule, controlStreams, controlDoubts}, generalRules()...)...)
+
+	// A segment that TCP sent again, and of which no drop is known, is not said to be lost.
+	for _, n := range [][2]uint64{{0, 0}, {100, 0}, {100, 2}} {
+		d := race{of: []transfer{{"cubic", 0, 90, 0}}, repeats: 1}.doc()
+		f := &d.Results[0].Flows[0]
+		f.TCP.Retransmits, f.Lost, f.Attempted, f.Received = n[0], n[0], 1000, 1000-n[0]
+		if f.Lost > 0 {
+			f.Ledger = model.Ledger{Lost: n[0], Unattributed: n[0] - n[1], Lines: []model.Line{{Host: "router",
+				Layer: model.LayerNetwork, Cause: "ring-full", Packets: n[1], Confidence: "exact-count"}}}
+		}
+		out = append(out, example{fmt.Sprintf("%d sent again, %d dropped", n[0], n[1]),
+			append(Explain(d, Ask{All: true}), unexplainedRule(table.Rows(d))...)})
+	}
+	return out
 }
 
 // TestControlsOfSomeRows: a page shows the usable trials only; its places have the names of the answer's.
@@ -154,39 +168,6 @@ func TestControlsOfSomeRows(t *testing.T) {
 	for i, g := range usable.Groups {
 		if g.Name() != all.Groups[i].Name() {
 			t.Errorf("%q among usable trials, %q among all", g.Name(), all.Groups[i].Name())
-		}
-	}
-}
-
-// TestNothingSentAgain: of TCP that sent no segment again, nothing is said to be lost.
-func TestNothingSentAgain(t *testing.T) {
-	for again, want := range map[uint64]string{0: "explain.no-again", 10: "explain.again"} {
-		d := race{of: []transfer{{"cubic", 0, 90, 0}}, repeats: 1}.doc()
-		d.Results[0].Flows[0].TCP.Retransmits = again
-		if got := Explain(d, Ask{All: true})[0].Code; got != want {
-			t.Errorf("%d sent again: %s, want %s", again, got, want)
-		}
-	}
-}
-
-// TestSegmentsSentAgain: a segment that TCP sent again, and of which no drop is known, is not said to be lost.
-func TestSegmentsSentAgain(t *testing.T) {
-	for dropped, want := range map[uint64][2]string{
-		2: {"98 % of them are not known to be lost; the others: 2 % ",
-			"98 % of the segments that TCP sent again are not known to be lost."},
-		0: {"None of them is known to be lost.", "No segment that TCP sent again is known to be lost."},
-	} {
-		d := race{of: []transfer{{"cubic", 0, 90, 0}}, repeats: 1}.doc()
-		f := &d.Results[0].Flows[0]
-		f.TCP.Retransmits, f.Lost, f.Attempted, f.Received = 100, 100, 1000, 900
-		f.Ledger = model.Ledger{Lost: 100, Unattributed: 100 - dropped, Lines: []model.Line{{Layer: model.LayerNetwork,
-			Host: "router", Cause: "ring-full", Packets: dropped, Confidence: "exact-count"}}}
-		answer, doubts := Explain(d, Ask{})[0], unexplainedRule(table.Rows(d))
-		if got := answer.Text(); answer.Code != "explain.again" || !strings.Contains(got, want[0]) {
-			t.Errorf("%d dropped: %q, want %q in it", dropped, got, want[0])
-		}
-		if !slices.ContainsFunc(doubts, func(f Finding) bool { return f.Text() == want[1] }) {
-			t.Errorf("%d dropped: %q, want %q", dropped, texts(doubts), want[1])
 		}
 	}
 }

@@ -25,6 +25,7 @@ func TestExamples(t *testing.T) {
 		"curve": curveExamples, "control": controlExamples, "lossfree": lossFreeExamples, "router": routerExamples,
 		"soak": soakExamples, "sweep": sweepExamples, "mesh": meshExamples, "latency": latencyExamples,
 		"compare": compareExamples, "nothing": nothingExamples, "setup": setupExamples, "times": timesExamples,
+		"foreign": foreignExamples,
 	} {
 		var out strings.Builder
 		for _, e := range examples(t) {

@@ -2,43 +2,27 @@ package finding
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"pelt/model"
-	"pelt/table"
 	"pelt/test/sample"
 )
 
-// TestForeignNothing: a tool that says that nothing arrived is not told to have said nothing.
-func TestForeignNothing(t *testing.T) {
-	d := sample.Iperf3()
-	d.Results[0].Flows = d.Results[0].Flows[:1]
-	f := &d.Results[0].Flows[0]
+// foreignExamples are runs of another tool.
+func foreignExamples(*testing.T) []example {
+	whole, nothing, single := sample.Iperf3(), sample.Iperf3(), sample.Iperf3()
+	nothing.Results[0].Flows = nothing.Results[0].Flows[:1]
+	f := &nothing.Results[0].Flows[0]
 	f.Received, f.Lost, f.LossRatio, f.GoodputBPS, f.ReceivePPS = 0, f.Attempted, 1, 0, 0
-	if text := toolRule(table.Rows(&d))[0].Text(); !strings.HasPrefix(text, "iperf3 received 0 bit/s") ||
-		!strings.Contains(text, "100 % of these packets were lost") {
-		t.Error(text)
-	}
-}
-
-// TestForeignLosses: that nothing was lost is said of the flow that is told, and only if no trial of it lost any.
-func TestForeignLosses(t *testing.T) {
-	d := sample.Iperf3()
-	text := toolRule(table.Rows(&d))[0].Text()
-	if !strings.HasSuffix(text, "down; none of these packets was lost.") { // of the others 6 % were
-		t.Error(text)
-	}
-	lost := d.Results[0]
+	lost := single.Results[0]
 	lost.Repeat, lost.Flows = 1, slices.Clone(lost.Flows)
-	f := &lost.Flows[slices.IndexFunc(lost.Flows, func(f model.FlowResult) bool { return f.Name == "down" })]
+	f = &lost.Flows[slices.IndexFunc(lost.Flows, func(f model.FlowResult) bool { return f.Name == "down" })]
 	f.Lost, f.LossRatio = 1, 1e-5
-	again := d.Results[0]
+	again := single.Results[0]
 	again.Repeat = 2
-	d.Results = append(d.Results, lost, again)
-	if text := toolRule(table.Rows(&d))[0].Text(); strings.Contains(text, "none of these") {
-		t.Errorf("of three trials, one of which lost a packet: %s", text)
-	}
+	single.Results = append(single.Results, lost, again)
+	return examplesOf(map[string]*model.Document{"none of the packets down was lost, of the others 6 %": &whole,
+		"nothing arrived": &nothing, "one of three trials lost a packet": &single}, toolRule)
 }
 
 // TestForeignVersions: the version of another tool is not one of pelt.

@@ -3,7 +3,6 @@ package finding
 import (
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"pelt/model"
@@ -186,36 +185,23 @@ func nothingExamples(*testing.T) []example {
 
 // Only where nothing else came through is that the answer of a run.
 func TestNothingThrough(t *testing.T) {
-	if !NothingThrough(table.Rows(meetingOf(0, 0, nil, nil))) {
-		t.Error("a run without any packet that came through is not told")
-	}
-	if NothingThrough(table.Rows(meetingOf(0, 0, nil, nil, someStreams))) {
-		t.Error("a run with streams that carry packets carries nothing")
-	}
-	if rows := table.Rows(stuck(nil)); !NothingThrough(rows) || !Blocked(rows) {
-		t.Error("a run of TCP that opens and carries nothing is not told")
-	}
 	longer := again(func(r *model.Result, f *model.FlowResult) {
 		r.Cell["payload_bytes"], f.PayloadBytes = model.Number(1460), 1460
 		carries(r, f)
 	})
-	if rows := table.Rows(stuck(nil, longer)); NothingThrough(rows) || !Blocked(rows) {
-		t.Error("a run of TCP that carries nothing at one size is not told")
-	}
-	if rows := table.Rows(stuck(nil, again(carries))); NothingThrough(rows) || Blocked(rows) {
-		t.Error("a run of TCP that carries nothing in one repeat is told")
-	}
-}
-
-// Where other trials carry the asked rate, that is said of these only.
-func TestNothingInOneTrial(t *testing.T) {
-	d := meetingOf(0, 0, nil, nil)
-	whole := meetingOf(9, 9, nil, nil, someStreams).Results[0]
-	whole.Flows[0].DeadStreams, whole.Flows[0].Meeting = nil, nil
-	d.Plan.Flows[0].Rate = unit.PacketRate(1000)
-	d.Results = append(d.Results, whole)
-	found := curveRule(table.Rows(d))
-	if text := found[0].Text(); !strings.HasPrefix(text, "The path to 10.0.2.2 carries the asked rate in 1 of 2 trials.") {
-		t.Error(text)
+	for name, c := range map[string]struct {
+		doc              *model.Document
+		nothing, blocked bool
+	}{
+		"no packet came through":                {meetingOf(0, 0, nil, nil), true, true},
+		"streams that carry packets":            {meetingOf(0, 0, nil, nil, someStreams), false, false},
+		"TCP that opens and carries nothing":    {stuck(nil), true, true},
+		"TCP that carries nothing at one size":  {stuck(nil, longer), false, true},
+		"TCP that carries nothing in one trial": {stuck(nil, again(carries)), false, false},
+	} {
+		rows := table.Rows(c.doc)
+		if nothing, blocked := NothingThrough(rows), Blocked(rows); nothing != c.nothing || blocked != c.blocked {
+			t.Errorf("%s: nothing came through: %v, blocked: %v", name, nothing, blocked)
+		}
 	}
 }
