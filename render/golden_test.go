@@ -16,7 +16,7 @@ import (
 )
 
 func TestTextGolden(t *testing.T) {
-	for name, p := range map[string]view.Page{"small": smallPage(), "nasty": nastyPage(),
+	for name, p := range map[string]view.Page{"small": smallPage(),
 		"empty": {Title: "Size curve", Verdict: "No usable result."}} {
 		for form, terminal := range map[string]Terminal{"brief": {More: "pelt report last --all"}, "all": {All: true}} {
 			var b bytes.Buffer

@@ -39,30 +39,3 @@ func smallPage() view.Page {
 						Value: math.NaN(), Tone: view.Good}}, {plainFigure(1472), {Value: 80e3, Tone: view.Bad}, text("")}}},
 		}}
 }
-
-// nastyPage has names that attack the reader of each format.
-func nastyPage() view.Page {
-	name := "</script><script>alert(1)</script>\x1b[2J\u202egnp.exe\" onload=alert(1) \u0085 \xff 日本語ノード &amp; <b>"
-	c := smallPage()
-	c.Title, c.Subject, c.Verdict = name, name, name+" "+name
-	c.Facts, c.Doubts, c.Next = []string{name}, []string{name}, []view.Step{{Text: name, Command: name}}
-	c.Sections = append(c.Sections, view.Heading{Text: name}, view.Text{Text: name},
-		view.Tiles{{Label: name, Value: name, Note: name}},
-		view.Path{Title: name, Nodes: []string{name, name, name, name, name, name}, Sent: 5,
-			Losses: []view.Loss{{Node: 9, Packets: 4, Text: name}, {Node: -3, Link: true, Packets: 9, Text: name}}},
-		view.Table{Title: name, Note: name, Fold: true, Columns: []view.Column{{Name: name, Label: name},
-			{Label: name, Unit: unit.PPS}}, Rows: [][]view.Cell{{text(name), {Text: name}}, {}, {{Note: name}}}},
-		view.Times{Title: name,
-			Lanes: []view.Lane{{Label: name, Traces: []view.Trace{{Name: name, Step: 1, Values: []float64{1, 2}},
-				{Name: name, Step: 1, Values: []float64{1,
-					2}}}}}, Changes: []view.Change{{At: 1, Text: name}}, Gaps: []view.Gap{{From: 0, To: 1, Text: name}}})
-	for kind := view.Line; kind <= view.Heat; kind++ {
-		point := view.Point{Name: name}
-		c.Sections = append(c.Sections, view.Chart{Title: name, Note: name, Kind: kind,
-			X: view.Axis{Label: name, Categories: []string{name, name}}, Y: view.Axis{Label: name,
-				Categories: []string{name}}, Z: view.Axis{Label: name},
-			Series: []view.Series{{Name: name, Points: []view.Point{point}},
-				{Name: name, Points: []view.Point{point}}}, Marks: []view.Mark{{Text: name}}})
-	}
-	return c
-}
