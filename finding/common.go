@@ -54,7 +54,8 @@ func unusableRule(rows []table.Row) []Finding {
 		f = say("none.unheard", Answer, "unheard_packets", unheard)
 	case slow.Code != "":
 		f = say("none.slow", Answer, "send_pps:asked", slow.Numbers["asked_pps"],
-			"send_pps:best", slow.Numbers["kept_pps"], "rate", below(slow.Numbers["kept_pps"]))
+			"send_pps:best", slow.Numbers["kept_pps"], "rate", below(slow.Numbers["kept_pps"]),
+			"busy", when(slow.Code == model.SenderStarved || slow.Code == model.SenderStolen, "yes"))
 	}
 	found := slices.ContainsFunc(TypicalSearches(rows),
 		func(r table.Row) bool { return !math.IsNaN(r.Search.Throughput) })

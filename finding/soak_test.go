@@ -96,6 +96,8 @@ func soakExamples(*testing.T) (out []example) {
 	resumed.Results = []model.Result{cut, resumed.Results[0], cut}
 	slow := state(model.Invalid, model.Reason{Code: model.SenderCoreFull, Flow: "up",
 		Numbers: map[string]float64{"kept_pps": 40e3, "asked_pps": 80e3}})
+	starved := state(model.Invalid, model.Reason{Code: model.SenderStarved, Flow: "up",
+		Numbers: map[string]float64{"kept_pps": 40e3, "asked_pps": 80e3}})
 	made := func(at float64, words string) func(*model.Result) {
 		return func(r *model.Result) { r.Made = append(r.Made, model.MadeChange{AtS: at, Words: words}) }
 	}
@@ -149,6 +151,7 @@ func soakExamples(*testing.T) (out []example) {
 			Why: model.Reasons{{Code: model.NoPath}}})},
 		{"cut in silence", soakOf(lostIn(100, nil), unheard, state(model.Aborted))},
 		{"a slow sender", soakOf(lostIn(60, map[int]float64{3: 700}), slow)},
+		{"a starved sender", soakOf(lostIn(60, map[int]float64{3: 700}), starved)},
 		{"both ways", both},
 		{"resumed", resumed},
 		{"nothing", &model.Document{Plan: model.Plan{Command: "soak"}}},

@@ -296,7 +296,7 @@ var generalSentences = map[string]string{
 	"run.empty":  `No trial was measured.[¶{why}.]`,
 	"run.resume": `Measure it:¶$ pelt run --resume {run argument}`,
 	"none.slow": `No usable result: the sender could not keep {send_pps:asked} (it managed {send_pps:best}).¶Try ` +
-		`--rate {rate argument}.`,
+		`--rate {rate argument}[{busy ?}, or again when its host is idle].`,
 	"none": `No usable result: {trials_count the only trial did not run/none of # trials ran} as ordered.` +
 		`[¶The reason: {why}.]`,
 	"none.floods":  `No flood ran as ordered[ ({why})]: where the path saturates is not known.`,

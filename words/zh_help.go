@@ -17,7 +17,7 @@ Start here: pelt demo, or pelt help start`: `pelt 沿一条路径发送小包，
 	"Compare congestion controls: BBR against CUBIC under loss":                         "比较拥塞控制算法：有丢包时 BBR 对 CUBIC",
 	"Say what differs between runs, or between variants in one, and what may be noise":  "说明几次运行（或一次运行的几个变体）有何不同，哪些可能是偶然",
 	"Measure how many packets a path carries at each packet size":                       "测量路径在各种包长下能承载多少包",
-	"See it work in under a minute: a router on this machine, its size curve, a report": "一分钟看懂：本机上的一台路由器、它的包长曲线、一份报告",
+	"See it work in about a minute: a router on this machine, its size curve, a report": "一分钟看懂：本机上的一台路由器、它的包长曲线、一份报告",
 	"Say what this machine can do, and what to mend":                                    "说明这台机器能做什么、缺什么、怎么补",
 	"Watch what this host drops right now: layer, reason, kernel function, flow":        "实时查看本机正在丢什么包：层、原因、内核函数、流",
 	"Say where each lost packet of a run ended, and what to change":                     "说明一次运行中丢的包都丢在哪里、该改什么",
@@ -244,7 +244,7 @@ pelt-demo.png（也可用参数指定文件）。没有 root 时它用用户命�
 	"write figures for Prometheus (text format 0.0.4) to `FILE`, or -":                                 "把给 Prometheus 的数字（文本格式 0.0.4）写入 `FILE` 或 -",
 	"fleet: `HOST[:PORT]` of the pelt hub (default: this host, or $PELT_HUB)":                          "机群：pelt hub 的 `HOST[:PORT]`（默认：本机，或 $PELT_HUB）",
 	"fleet: `URLS` of NATS servers of yours in place of a hub":                                         "机群：用自己的 NATS 服务器代替 hub，其 `URLS`",
-	"fleet: `FILE` with the credentials for these":                                                     "机群：这些服务器的凭据 `FILE`",
+	"fleet: `FILE` with the credentials for --nats":                                                    "机群：--nats 服务器的凭据 `FILE`",
 
 	// Of commands that test nothing.
 	"`LANGUAGE` of all that pelt says: en or zh (default: as PELT_LANG or the locale says)": "pelt 使用的语言 `LANGUAGE`：en 或 zh（默认：按 PELT_LANG 或系统语言）",

@@ -449,7 +449,7 @@ var chineseSentences = map[string]string{
 	"foreign.silent": `{tool} 不说明包丢在哪里。`,
 	"foreign.next":   `找出这条路径在哪里丢包：`,
 	"foreign.made":   `读自 {tool}[ {version}] 的文件[，测试为 {test}]；文件没有的数字，这里也没有。`,
-	"none.slow":      `没有可用的结果：发送端达不到 {send_pps:asked}（实际 {send_pps:best}）。¶试试 --rate {rate argument}。`,
+	"none.slow":      `没有可用的结果：发送端达不到 {send_pps:asked}（实际 {send_pps:best}）。¶试试 --rate {rate argument}[{busy ?}，或等那台主机空闲时再测]。`,
 	"none":           `没有可用的结果：{trials_count} 次试验都没有按要求运行。[¶原因：{why}。]`,
 	"none.floods":    `没有一次全速发送按要求运行[（{why}）]：不知道路径饱和在哪里。`,
 	"none.unheard":   `收不到接收端的消息；其间发送了 {unheard_packets} 个包。`,

@@ -15,7 +15,7 @@ func newDemo() *cobra.Command {
 	var f commonFlags
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "See it work in under a minute: a router on this machine, its size curve, a report",
+		Short: "See it work in about a minute: a router on this machine, its size curve, a report",
 		Long: `demo sends packets of several sizes through a router of network namespaces, and writes
 pelt-demo.html and pelt-demo.png, unless flags name files. Without root it uses a user
 namespace or the loopback interface, and says which.`,

@@ -150,7 +150,7 @@ type hubFlags struct {
 func (h *hubFlags) register(s *pflag.FlagSet) {
 	s.StringVar(&h.Address, "hub", "", "fleet: `HOST[:PORT]` of the pelt hub (default: this host, or $PELT_HUB)")
 	s.StringVar(&h.NATS, "nats", "", "fleet: `URLS` of NATS servers of yours in place of a hub")
-	s.StringVar(&h.Credentials, "creds", "", "fleet: `FILE` with the credentials for these")
+	s.StringVar(&h.Credentials, "creds", "", "fleet: `FILE` with the credentials for --nats")
 }
 
 // settled finds where the hub is, and returns its code: without another one that of this host's own hub, or what the
