@@ -80,7 +80,7 @@ func TestBlocks(t *testing.T) {
 		all        bool
 		want       []float64
 	}{
-		{0, 6, false, []float64{0, 136, 273, 300, 409}},
+		{0, 6, false, []float64{0, 136, 272, 300, 409}},
 		{0, 2, false, []float64{300}},
 		{3, 9, false, []float64{0, 1, 300}},
 		{3, 6, true, []float64{0, 1, 2, 3, 300}},
