@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
@@ -57,22 +58,26 @@ func missed(code string, rows []table.Row) Finding {
 	return f
 }
 
-// whyInvalid says why the newest of some rows is not valid.
-func whyInvalid(rows []table.Row) string {
-	newest := rows[len(rows)-1].Trial
-	for _, reason := range newest.Why {
-		if reason.Code == model.PairUnmeasured {
-			return reason.Text
+// whyInvalid is why the newest of some rows is not valid.
+func whyInvalid(rows []table.Row) model.Reasons {
+	why := rows[len(rows)-1].Trial.Why
+	for _, reason := range why {
+		switch {
+		case reason.Code != model.PairUnmeasured:
+		case len(reason.Of) > 0:
+			return reason.Of
+		default:
+			return model.Reasons{{Code: model.HostFault, Text: reason.Text}}
 		}
 	}
-	return WhyIn(rows[0].Language(), newest.Why)
+	return why
 }
 
-// whyGone says why a host's pairs, of those that are missing, were not measured; with the other hosts' names if that
+// whyGone is why a host's pairs, of those that are missing, were not measured; with the other hosts' names if that
 // differs.
-func whyGone(host string, missing []table.Group) string {
-	var whys []string
-	others := map[string][]string{}
+func whyGone(host string, missing []table.Group) (out model.Reasons) {
+	var whys []model.Reasons
+	var others [][]string
 	for _, g := range missing {
 		a, b, _ := model.PairHosts(g.Level("pair").Text)
 		if b == host {
@@ -82,17 +87,25 @@ func whyGone(host string, missing []table.Group) string {
 			continue
 		}
 		why := whyInvalid(g.Rows)
-		if others[why] == nil {
-			whys = append(whys, why)
+		i := slices.IndexFunc(whys, func(one model.Reasons) bool { return reflect.DeepEqual(one, why) })
+		if i < 0 {
+			i, whys, others = len(whys), append(whys, why), append(others, nil)
 		}
-		others[why] = append(others[why], b)
+		others[i] = append(others[i], b)
+	}
+	if len(whys) == 1 {
+		return whys[0]
 	}
 	for i, why := range whys {
-		if len(whys) > 1 {
-			whys[i] = missing[0].Sayf("%s (%s)", why, fewNames(missing[0].Language(), others[why]))
+		shown := others[i][:min(len(others[i]), mostNames)]
+		one := model.NewReason(model.TowardHosts, "name", strings.Join(shown, ", "))
+		if more := len(others[i]) - len(shown); more > 0 {
+			one.Numbers = map[string]float64{"hosts_count": float64(more)}
 		}
+		one.Of = why
+		out = append(out, one)
 	}
-	return strings.Join(whys, missing[0].Say("; "))
+	return out
 }
 
 // DelayOf is the metric of some rows' delays: one way if as many rows have it, else of round trips.

@@ -29,9 +29,8 @@ func changesOf(rows []table.Row) (out []Finding) {
 		}
 		f := say("soak.made", Fact, "at_s", m.AtS, "what", madeWords(rows[0].Language(), m.Words))
 		if len(m.Failure) > 0 {
-			why := WhyIn(rows[0].Language(), model.Reasons(m.Failure))
-			f.Code, f.Level, f.Words["why"] = "soak.failed", Doubt, strings.TrimSuffix(why, ".")
-			out = append(out, f)
+			f.Code, f.Level = "soak.failed", Doubt
+			out = append(out, f.with("why", model.Reasons(m.Failure)))
 			continue
 		}
 		out = append(out, f)

@@ -76,12 +76,13 @@ func TestReasonCodesHaveWords(t *testing.T) {
 	}
 }
 
-// A reason that ends as a question ends its sentence, in each language; what another program said stays as it is.
+// A reason that ends as a sentence ends the one around it, in each language; what another program said stays as it is.
 func TestOneEndOfASentence(t *testing.T) {
 	for _, c := range []struct{ text, why, want string }{
 		{"No host was reached: {why}.", "is it on?", "No host was reached: is it on?"},
 		{"No host was reached[: {why}].\nTry again.", "is it on?", "No host was reached: is it on?\nTry again."},
 		{"没有连上：{why}。", "开机了吗？", "没有连上：开机了吗？"},
+		{"It failed: {why}.", "no nftables.", "It failed: no nftables."},
 		{"It says {why}, and ends.", "what?.so", "It says what?.so, and ends."},
 		{"It says {why}.", "a ? b", "It says a ? b."},
 	} {

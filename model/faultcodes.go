@@ -6,6 +6,8 @@ const (
 	OfFlow    = "of-flow" // Of: what happened to an end of the Flow
 	HostFault = "host-fault"
 	Several   = "several" // Of: all that happened
+	// Of: what happened between a host and the others that Name lists.
+	TowardHosts = "toward-hosts"
 
 	// What no controller of this version orders, and no host of it answers.
 	OrderField      = "order-field" // Name: the field; least, most and value: what it can be, and is

@@ -2,10 +2,13 @@ package model
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // Reason is why a trial is not valid, or a doubt about a trial or a run: its code, what it concerns, and the numbers
@@ -81,7 +84,8 @@ const (
 	MoreDoubts        = "more-doubts"
 
 	// What a watch could not read.
-	Unread        = "unread"
+	Unread        = "unread" // Names: interface, of its driver's statistics
+	NotUnderstood = "not-understood"
 	RulesCut      = "rules-cut"
 	NotObserved   = "not-observed"
 	WarmupCounted = "warmup-counted"
@@ -97,6 +101,8 @@ const (
 	NoBPF            = "no-bpf"
 	ProgramRefused   = "program-refused" // by the verifier of the kernel Name
 	WatchFailed      = "watch-failed"
+	TracksFull       = "tracks-full"
+	PortsShared      = "ports-shared" // with the Flow
 	NamesHidden      = "names-hidden"
 	NamesUnread      = "names-unread"
 	ReasonsUntold    = "reasons-untold"
@@ -301,6 +307,20 @@ func NewReason(code string, named ...any) Reason {
 		}
 	}
 	return r
+}
+
+// SystemSaid is what the system said of an error, of a file with its name; "" if the error is none of the system's. The
+// rest of an error is a sentence of this program, which is not stored.
+func SystemSaid(err error) string {
+	var file *fs.PathError
+	var system syscall.Errno
+	switch {
+	case errors.As(err, &file):
+		return file.Error()
+	case errors.As(err, &system):
+		return system.Error()
+	}
+	return ""
 }
 
 // String is the reason without words, for an error that is not shown to users.

@@ -217,7 +217,7 @@ func (w *Observation) Snapshot(m model.Moment) {
 	}
 	for _, t := range w.tracks {
 		if err := t.BeginMeasured(); err != nil {
-			w.says(model.Reason{Code: model.WarmupDrops, Text: err.Error()})
+			w.says(model.Reason{Code: model.WarmupDrops, Text: model.SystemSaid(err)})
 		}
 	}
 }

@@ -5,7 +5,6 @@ package observe
 import (
 	"fmt"
 	"reflect"
-	"strings"
 	"testing"
 	"time"
 
@@ -101,8 +100,8 @@ func TestReportSaysThatATrackFailed(t *testing.T) {
 	if both.Track(down, 0, ports) == nil || none.Track(up, 0, nil) == nil {
 		t.Fatal("ports of another flow, or none, were taken")
 	}
-	for name, w := range map[string]*Observation{`those of flow "up"`: both, "0 streams": none} {
-		if r := w.Report(); r.Mode != model.DropsOff || !strings.Contains(fmt.Sprint(r.Why), name) {
+	for name, w := range map[string]*Observation{"[up: ports-shared: 201: 7]": both, "[watch-failed]": none} {
+		if r := w.Report(); r.Mode != model.DropsOff || fmt.Sprint(r.Why) != name {
 			t.Errorf("mode %s, why %v; want off, and %q", r.Mode, r.Why, name)
 		}
 	}

@@ -53,7 +53,8 @@ type kernelWatch struct {
 func watchKernel(o *observe.Observer, order engine.WatchOrder) *kernelWatch {
 	w, err := o.Begin(order.Trial, order.Drops)
 	if err != nil {
-		return &kernelWatch{account: &model.Observation{Mode: model.DropsOff, Why: model.Reasons{{Code: model.WatchFailed, Text: err.Error()}}}}
+		return &kernelWatch{account: &model.Observation{Mode: model.DropsOff,
+			Why: model.Reasons{{Code: model.WatchFailed, Text: model.SystemSaid(err)}}}}
 	}
 	return &kernelWatch{timing: order.Timing, Observation: w}
 }

@@ -261,10 +261,10 @@ func (r *recording) finish(trial uint32, placed fleet.Trial, out fleet.Outcome, 
 		}
 	}
 	if err := r.write(&closed); err != nil {
-		result.Warnings = append(result.Warnings, model.Reason{Code: model.RecordFailed, Text: err.Error()})
+		result.Warnings = append(result.Warnings, model.Reason{Code: model.RecordFailed, Text: model.SystemSaid(err)})
 	}
 	if err := r.file.Broken(); err != nil {
-		result.Warnings = append(result.Warnings, model.Reason{Code: model.RecordFailed, Text: err.Error()})
+		result.Warnings = append(result.Warnings, model.Reason{Code: model.RecordFailed, Text: model.SystemSaid(err)})
 	}
 }
 

@@ -1,10 +1,8 @@
 package run
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"io/fs"
-	"syscall"
 	"time"
 
 	"pelt/engine"
@@ -42,15 +40,11 @@ func (c *changes) Do(ctx context.Context, s engine.Step, k engine.Known) (l engi
 	return l, nil
 }
 
-// bySystem is the reason of an error of this machine: without a code it is what the system said, of a file with its name.
+// bySystem is the reason of an error of this machine: without a code it is what the system said.
 func bySystem(err error) model.Reason {
-	why, system, file := finding.ReasonOf(err), syscall.Errno(0), (*fs.PathError)(nil)
-	switch {
-	case why.Code != model.HostFault:
-	case errors.As(err, &file):
-		why.Text = file.Error()
-	case errors.As(err, &system):
-		why.Text = system.Error()
+	why := finding.ReasonOf(err)
+	if why.Code == model.HostFault {
+		why.Text = cmp.Or(model.SystemSaid(err), why.Text)
 	}
 	return why
 }

@@ -26,6 +26,10 @@ var chineseTalk = map[string]string{
 	"--live: standard input and standard error are no terminal, so lines tell of the test":              "--live：标准输入和标准错误不是终端，改为逐行显示",
 	"not root: building the lab in an unprivileged user namespace":                                      "不是 root：在非特权用户命名空间里建立实验环境",
 
+	// What could not be read of a host.
+	"network namespace": "网络命名空间", "driver statistics": "驱动统计", "qdiscs": "排队规则", "netfilter": "netfilter",
+	"nft rules": "nft 规则", "conntrack": "连接跟踪",
+
 	// Pages of pelt web.
 	"Skip to the content": "跳到正文", "Pages": "页面", "Kept runs": "运行记录", "New test": "新测试", "Compare the others with this one": "以它为基准比较",
 	"In a terminal: ": "在终端里：", "Tests of this page": "从这个页面启动的测试", "ended": "已结束", "runs": "正在运行", "Kinds of test": "测试种类", ".": "。",

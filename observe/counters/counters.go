@@ -182,7 +182,11 @@ func (s *Snapshot) add(c series, part, value uint64) {
 }
 
 func (s *Snapshot) lacks(what string, err error) {
-	s.Unread = append(s.Unread, model.Reason{Code: model.Unread, Name: what, Text: err.Error()})
+	why := model.Reason{Code: model.Unread, Name: what, Text: model.SystemSaid(err)}
+	if why.Text == "" { // what was read is strange
+		why.Of = model.Reasons{{Code: model.NotUnderstood}}
+	}
+	s.Unread = append(s.Unread, why)
 }
 
 // addNamed adds a counter of a kernel file if it is in the catalogue.

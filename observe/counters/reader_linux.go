@@ -45,7 +45,7 @@ func Open(do func(func() error) error) (*Reader, error) {
 	}
 	r := &Reader{do: do, namespace: namespace, losses: map[driverKey][]string{}}
 	if s := r.Read(); len(s.readings) == 0 {
-		return nil, fmt.Errorf("read the counters: %s: %s", s.Unread[0].Name, s.Unread[0].Text)
+		return nil, fmt.Errorf("read the counters: %v", s.Unread[0])
 	}
 	return r, nil
 }
@@ -167,7 +167,8 @@ func (r *Reader) readDriver(s *Snapshot, drivers *nic.Conn, l link) {
 	case errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENODEV):
 		return
 	case err != nil:
-		s.lacks("driver statistics of "+l.name, err)
+		s.lacks("driver statistics", err)
+		s.Unread[len(s.Unread)-1].Names = map[string]string{"interface": l.name}
 		return
 	}
 	key := driverKey{l.index, l.name, len(all)}

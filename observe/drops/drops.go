@@ -71,7 +71,7 @@ func Why(err error) model.Reason {
 	if e := (*Error)(nil); errors.As(err, &e) {
 		return e.Reason
 	}
-	return model.Reason{Code: model.WatchFailed, Text: err.Error()}
+	return model.Reason{Code: model.WatchFailed, Text: model.SystemSaid(err)}
 }
 
 var errClosed = errors.New("the watch over drops is closed")

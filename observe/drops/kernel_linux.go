@@ -152,7 +152,7 @@ func (k *kernel) load(objects any, change func(*ebpf.CollectionSpec) error) erro
 func (k *kernel) loadBeside(maps map[string]*ebpf.Map, objects any, change func(*ebpf.CollectionSpec) error) error {
 	spec, err := loadBpf()
 	if err != nil {
-		return refuse(watching, model.Reason{Code: model.WatchFailed, Text: err.Error()}, err)
+		return refuse(watching, model.Reason{Code: model.WatchFailed, Text: model.SystemSaid(err)}, err)
 	}
 	var taps [bpfLimitsTAPS]bpfTap
 	for i, t := range k.taps {
@@ -167,7 +167,7 @@ func (k *kernel) loadBeside(maps map[string]*ebpf.Map, objects any, change func(
 	err = errors.Join(change(spec), v["has_rx_sk"].Set(k.rxSock), v["use_dynptr"].Set(k.far),
 		v["old_kernel"].Set(k.old), v["tap_reason"].Set(k.reasons.value("PACKET_SOCK_ERROR")), v["taps"].Set(taps))
 	if err != nil {
-		return refuse(watching, model.Reason{Code: model.WatchFailed, Text: err.Error()}, err)
+		return refuse(watching, model.Reason{Code: model.WatchFailed, Text: model.SystemSaid(err)}, err)
 	}
 	err = spec.LoadAndAssign(objects, &ebpf.CollectionOptions{Cache: kerneltypes.Cache(), MapReplacements: maps})
 	if err != nil {
@@ -252,8 +252,7 @@ func explain(doing string, err error) *Error {
 		}
 		return refuse(doing, model.Reason{Code: model.ProgramRefused, Name: release(), Text: line}, refused)
 	}
-	text := strings.ReplaceAll(err.Error(), "\n", "; ")
-	e := refuse(doing, model.Reason{Code: model.WatchFailed, Text: text}, err)
+	e := refuse(doing, model.Reason{Code: model.WatchFailed, Text: model.SystemSaid(err)}, err)
 	e.Passes = !errors.Is(err, ebpf.ErrNotSupported)
 	return e
 }

@@ -111,7 +111,7 @@ func text(c []int8) string {
 func (n *names) why() model.Reasons {
 	switch {
 	case n.unread != nil:
-		return model.Reasons{{Code: model.NamesUnread, Text: n.unread.Error()}}
+		return model.Reasons{{Code: model.NamesUnread, Text: model.SystemSaid(n.unread)}}
 	case n.hidden:
 		return model.Reasons{{Code: model.NamesHidden}}
 	}

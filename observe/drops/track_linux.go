@@ -93,13 +93,13 @@ func (m *Machine) Track(number uint16, name string, tuples []model.Tuple, o Trac
 	}
 	if o.Number != 0 && !f.own {
 		if err := m.addNumber(f); err != nil {
-			f.why = append(f.why, model.Reason{Code: model.PortsUnfollowed, Text: err.Error()})
+			f.why = append(f.why, model.Reason{Code: model.PortsUnfollowed, Text: model.SystemSaid(err)})
 		}
 	}
 	if o.Fragments && !f.follow {
 		f.follow = true
 		if err := m.follow.want(&m.kernel, &m.objects); err != nil {
-			f.why = append(f.why, model.Reason{Code: model.PiecesUnfollowed, Text: err.Error()})
+			f.why = append(f.why, model.Reason{Code: model.PiecesUnfollowed, Text: model.SystemSaid(err)})
 		}
 	}
 	if fresh {
@@ -150,8 +150,7 @@ func (m *Machine) flow(t *trial, name string, streams int, o TrackOptions) (f *f
 		s := &stream{bits: countOnly, packets: o.Packets}
 		if s.slot, ok = m.slots.take(); !ok {
 			m.forget(f)
-			return nil, false, fmt.Errorf("track drops of flow %q: %d streams are tracked already", name,
-				bpfLimitsSTREAMS)
+			return nil, false, refuse(watching, model.NewReason(model.TracksFull, "streams_count", float64(bpfLimitsSTREAMS)), nil)
 		}
 		f.streams[i], f.tuples[i] = s, map[model.Tuple]bool{}
 		m.newest[2*s.slot], m.newest[2*s.slot+1] = 0, kernelclock.Now()
@@ -171,8 +170,7 @@ func (m *Machine) flow(t *trial, name string, streams int, o TrackOptions) (f *f
 func (m *Machine) number(f *flow) error {
 	var ok bool
 	if f.id, ok = m.flows.take(); !ok {
-		return fmt.Errorf("track drops of flow %q: %d flows are tracked already", f.name,
-			bpfLimitsFLOWS-1)
+		return refuse(watching, model.NewReason(model.TracksFull, "flows_count", float64(bpfLimitsFLOWS-1)), nil)
 	}
 	if err := m.objects.Rests.Put(f.id, bpfRest{}); err != nil {
 		m.flows.give(f.id)
@@ -262,8 +260,7 @@ func (m *Machine) addPorts(t *trial, f *flow, tuples []model.Tuple) error {
 		for _, other := range append(slices.Clip(t.flows), f) {
 			for j, seen := range other.tuples {
 				if seen[p] && other.tcp == f.tcp && (other != f || i != j) {
-					return fmt.Errorf("track drops of flow %q: ports %d to %d are those of flow %q, too", f.name,
-						p.From, p.To, other.name)
+					return refuse(watching, model.NewReason(model.PortsShared, "flow", other.name, "from", p.From, "to", p.To), nil)
 				}
 			}
 		}
