@@ -29,8 +29,7 @@ func (r *Report) Clamp(t model.Timing) {
 	}
 	if n := len(r.Warnings); n > maxWarnings {
 		r.Warnings = append(atMost(r.Warnings, maxWarnings),
-			model.Reason{Code: model.MoreDoubts,
-				Numbers: map[string]float64{"doubts": float64(n - maxWarnings)}})
+			model.NewReason(model.MoreDoubts, "doubts", float64(n-maxWarnings)))
 	}
 	r.Warnings.Clip()
 	r.Why = atMost(r.Why, maxWarnings)

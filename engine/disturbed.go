@@ -72,8 +72,7 @@ func disturbed(before, now []net.Interface, slept time.Duration) (list model.Rea
 		}
 	}
 	if slept > dozing {
-		list = append(list, model.Reason{Code: model.HostSlept,
-			Numbers: map[string]float64{"slept_s": slept.Seconds()}})
+		list = append(list, model.NewReason(model.HostSlept, "slept_s", slept.Seconds()))
 	}
 	return list
 }

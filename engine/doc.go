@@ -21,6 +21,11 @@ type Host interface {
 	Do(f func() error) error
 }
 
+// ThisHost is the machine that this program runs on, in its own network namespace.
+type ThisHost struct{}
+
+func (ThisHost) Do(f func() error) error { return f() }
+
 // Meter counts what a receiver sees of one flow. A meter belongs to one flow
 // of one trial. Observe may be called concurrently for different streams, never
 // for the same one; it must not keep batch.

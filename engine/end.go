@@ -245,8 +245,7 @@ func (e *End) run() {
 	e.mu.Lock()
 	e.state = ended
 	if e.cut {
-		r.Warnings = append(r.Warnings, model.Reason{Code: model.DrainShort,
-			Numbers: map[string]float64{"drain_s": e.order.Timing.Drain().Seconds()}})
+		r.Warnings = append(r.Warnings, model.NewReason(model.DrainShort, "drain_s", e.order.Timing.Drain().Seconds()))
 	}
 	sent, cut := e.sent, e.cut
 	e.mu.Unlock()

@@ -16,11 +16,6 @@ import (
 // mostLists bounds the lists of packets of all tests together, in bytes.
 const mostLists = 64 << 20
 
-// thisHost is where clients are served.
-type thisHost struct{}
-
-func (thisHost) Do(f func() error) error { return f() }
-
 // Near makes this host's ends. They have their sockets already.
 func (x *Session) Near() engine.Engine { return x.side(true) }
 

@@ -83,12 +83,12 @@ func (d *direction) prepare() (err error) {
 		o.Role = engine.Send
 	}
 	if !x.asked.udp {
-		d.tcp, err = x.server.tcp.SocketsFor(thisHost{}, o)
+		d.tcp, err = x.server.tcp.SocketsFor(engine.ThisHost{}, o)
 		if refused := new(engine.Refusal); errors.As(err, &refused) && d.flow.Control != "" {
 			x.server.mu.Lock()                      // others are admitted by what this one asks for
 			d.flow.Control, o.Flow.Control = "", "" // as iperf3 does; the client is told which one it is
 			x.server.mu.Unlock()
-			d.tcp, err = x.server.tcp.SocketsFor(thisHost{}, o)
+			d.tcp, err = x.server.tcp.SocketsFor(engine.ThisHost{}, o)
 		}
 		if err == nil {
 			d.sockets = d.tcp
@@ -99,7 +99,7 @@ func (d *direction) prepare() (err error) {
 		d.gaps = newGaps(d.flow.Streams)
 		o.Tap = func(m engine.Meter) engine.Meter { d.gaps.Meter = m; return d.gaps }
 	}
-	if d.udp, err = x.server.udp.SocketsFor(thisHost{}, o, codec{trial: o.Trial, wide: x.asked.wide}); err == nil {
+	if d.udp, err = x.server.udp.SocketsFor(engine.ThisHost{}, o, codec{trial: o.Trial, wide: x.asked.wide}); err == nil {
 		d.sockets = d.udp
 	}
 	return err

@@ -32,7 +32,7 @@ func served(ctx context.Context, x *Session) (string, error) {
 		if f.From == model.Receiver {
 			o.Role, far.Role = engine.Send, engine.Receive
 		}
-		one := flow{near: engine.New(x.Near(), thisHost{}, o), far: engine.New(x.Far(), thisHost{}, far)}
+		one := flow{near: engine.New(x.Near(), engine.ThisHost{}, o), far: engine.New(x.Far(), engine.ThisHost{}, far)}
 		one.sends, one.receives = one.far, one.near
 		if o.Role == engine.Send {
 			one.sends, one.receives = one.near, one.far

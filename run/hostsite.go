@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"pelt/engine"
 	"pelt/engine/udp"
 	"pelt/finding"
 	"pelt/fleet"
@@ -48,7 +49,7 @@ func openHosts(ctx context.Context, p model.Plan, o Options) (_ *site, err error
 		way := func(h *model.Host) { // the far address may change until it is reached
 			reaching(cmp.Or(s.end(model.Receiver).agent.Reached, far.Addr()), p.Device)(h)
 		}
-		agent, _ := s.agentHere(model.Sender, plainHost{}, o, udp.Config{Device: p.Device}, way)
+		agent, _ := s.agentHere(model.Sender, engine.ThisHost{}, o, udp.Config{Device: p.Device}, way)
 		join := func() error {
 			return s.join(ctx, o, []fleet.AgentConfig{agent},
 				fleet.HubAddress{Addr: far, More: more, Code: codes.far, From: p.Flows[0].Source(0),

@@ -61,11 +61,11 @@ func (s *site) joinIperf(ctx context.Context, o Options, peer iperfPeer, near, f
 	if peer.node == here {
 		here = model.Receiver
 	}
-	own, _ := s.agentHere(here, plainHost{}, o, udp.Config{}, way)
-	own.Watch = watchOf(observe.Observer{Do: plainHost{}.Do, Kernel: s.kernelOfThisMachine(), Iperf: true,
+	own, _ := s.agentHere(here, engine.ThisHost{}, o, udp.Config{}, way)
+	own.Watch = watchOf(observe.Observer{Do: engine.ThisHost{}.Do, Kernel: s.kernelOfThisMachine(), Iperf: true,
 		Device: peer.device}, way)
 	own.Engines = near
-	there := fleet.AgentConfig{Node: peer.node, Host: plainHost{}, Version: o.Version, Engines: far,
+	there := fleet.AgentConfig{Node: peer.node, Host: engine.ThisHost{}, Version: o.Version, Engines: far,
 		Facts: func() model.Host { return model.Host{Name: "iperf3", Address: peer.shown} }}
 	if fleet.IsOwn(peer.address) {
 		there.Watch = own.Watch // the peer's kernel is this one

@@ -25,8 +25,7 @@ func (r *runner) save() error {
 	for r.log != nil && r.saved < len(r.doc.Results) {
 		err := r.log.Append(r.doc.Results[r.saved])
 		if !r.tellDisk(err) {
-			r.warn(model.Reason{Code: model.NotStoredFrom, Text: bySystem(err).Text,
-				Numbers: map[string]float64{"trials": float64(r.saved)}})
+			r.warn(model.NewReason(model.NotStoredFrom, "text", bySystem(err).Text, "trials", float64(r.saved)))
 			r.closeLog()
 			r.doc.ID = "" // what is kept is not this document
 			return nil

@@ -57,7 +57,7 @@ func openLoopback(ctx context.Context, p model.Plan, o Options) (*site, error) {
 	var agents []fleet.AgentConfig
 	for _, name := range s.facts.Nodes {
 		s.nodes = append(s.nodes, node{name: name, end: true, address: loop})
-		agent, _ := s.agentHere(name, plainHost{}, o, udp.Config{}, func(h *model.Host) {
+		agent, _ := s.agentHere(name, engine.ThisHost{}, o, udp.Config{}, func(h *model.Host) {
 			h.Interface, h.Driver, h.Address, h.TCPSettings = "lo", "loopback", loop(4).String(),
 				observe.TCPSettings()
 		})

@@ -159,8 +159,7 @@ func (r *runner) untilMet(ctx context.Context, trial func() (model.Result, error
 		result, err = trial()
 	}
 	if err == nil && again > 0 {
-		result.Warnings = append(result.Warnings, model.Reason{Code: model.TriedAgain,
-			Numbers: map[string]float64{"tries": float64(again)}})
+		result.Warnings = append(result.Warnings, model.NewReason(model.TriedAgain, "tries", float64(again)))
 	}
 	return result, err
 }
@@ -168,8 +167,10 @@ func (r *runner) untilMet(ctx context.Context, trial func() (model.Result, error
 // execute runs one trial.
 func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.Result, error) {
 	r.event(Event{Started: &TrialStarted{Number: number, Total: r.total, Trial: t, Flows: r.site.flows(t)}})
-	if err := r.set(ctx, t); err != nil {
-		return model.Result{}, err
+	for _, set := range r.site.set {
+		if err := set(ctx, t); err != nil {
+			return model.Result{}, err
+		}
 	}
 	placed, reason, err := r.site.place(t)
 	if err != nil {
@@ -264,16 +265,6 @@ func (r *runner) nextNumber(flows int) (first uint16) {
 	first = r.number
 	r.number = engine.NumberAfter(first, flows)
 	return first
-}
-
-// set prepares links and router for a trial.
-func (r *runner) set(ctx context.Context, t model.Trial) error {
-	for _, set := range r.site.set {
-		if err := set(ctx, t); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (r *runner) warn(about model.Reason) {

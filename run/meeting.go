@@ -131,8 +131,10 @@ func withoutCounters(nodes []seen) []seen {
 func unmet(f model.Flow, family int) model.FlowResult {
 	return model.FlowResult{Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, PayloadBytes: f.PayloadBytes,
 		FrameBytes: model.FrameBytes(f.Protocol, family, f.PayloadBytes), Streams: f.Streams,
-		Ledger: model.Ledger{Lines: []model.Line{}, Checks: []model.Check{}}}
+		Ledger: emptyLedger()}
 }
+
+func emptyLedger() model.Ledger { return model.Ledger{Lines: []model.Line{}, Checks: []model.Check{}} }
 
 // joinMeetings adds up how the receivers of a star were sought. Streams count on from receiver to receiver.
 func joinMeetings(sum *model.FlowResult, list []model.FlowResult) {

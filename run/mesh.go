@@ -163,9 +163,14 @@ func (p *pairs) gone(err error) bool {
 
 // unmeasured is the result of a pair that was not measured.
 func unmeasured(t model.Trial, err error) *model.Result {
-	return &model.Result{Cell: t.Cell, Repeat: t.Repeat, State: model.Invalid, Flows: []model.FlowResult{},
-		Started: time.Now().UTC().Truncate(time.Millisecond), Series: []model.Series{},
-		Why: model.Reasons{{Code: model.PairUnmeasured, Of: model.Reasons{finding.ReasonOf(err)}}}}
+	r := withoutFlows(t, model.Reason{Code: model.PairUnmeasured, Of: model.Reasons{finding.ReasonOf(err)}})
+	return &r
+}
+
+// withoutFlows is the result of a trial in which nothing was sent.
+func withoutFlows(t model.Trial, why model.Reason) model.Result {
+	return model.Result{Cell: t.Cell, Repeat: t.Repeat, Started: time.Now().UTC().Truncate(time.Millisecond),
+		State: why.State(), Why: model.Reasons{why}, Flows: []model.FlowResult{}, Series: []model.Series{}}
 }
 
 // tryPair runs the trial of a pair on a site of its own.

@@ -76,8 +76,7 @@ func (r *runner) beginAgain(ctx context.Context, t model.Trial, number int, unti
 	for told := ""; ; {
 		rest := time.Until(until) - t.Timing.Warmup()
 		if rest < leastToGoOn {
-			return model.Result{Cell: t.Cell, Repeat: t.Repeat, Started: time.Now().UTC().Truncate(time.Millisecond),
-				State: model.Aborted, Why: model.Reasons{{Code: model.NoPath}}, Flows: []model.FlowResult{}, Series: []model.Series{}}, nil
+			return withoutFlows(t, model.Reason{Code: model.NoPath}), nil
 		}
 		err := r.site.reconnect(ctx)
 		if err == nil {

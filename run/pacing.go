@@ -30,8 +30,7 @@ func addPacing(r *model.FlowResult, f model.Flow, s engine.SendReport) {
 // profileWarnings says how the gaps of a flow differ from its profile.
 func profileWarnings(f model.FlowResult) (list model.Reasons) {
 	if d := f.Pacing.Distance; d != nil && *d > toldDistance {
-		list = append(list, model.Reason{Code: model.GapsDiffer, Flow: f.Name,
-			Numbers: map[string]float64{"differ_ratio": *d}})
+		list = append(list, model.NewReason(model.GapsDiffer, "flow", f.Name, "differ_ratio", *d))
 	}
 	if l := f.SendLate; l != nil && l.Max > stillNanos {
 		list = append(list, model.Reason{Code: model.Paused, Flow: f.Name})

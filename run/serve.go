@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 
+	"pelt/engine"
 	"pelt/engine/udp"
 	"pelt/fleet"
 	"pelt/model"
@@ -48,7 +49,7 @@ func (o EndOptions) agent(node string, port int, kernel *observe.Kernel, describ
 		return fleet.AgentConfig{}, nil, err
 	}
 	brakeMemory(o.Limits.MemoryBytes)
-	agent := fleet.AgentConfig{Node: node, Version: o.Version, Host: plainHost{}, Recording: newFarRecording,
+	agent := fleet.AgentConfig{Node: node, Version: o.Version, Host: engine.ThisHost{}, Recording: newFarRecording,
 		Limits: o.Limits, Calls: o.Calls}
 	agent, frames, free := endAgent(agent, udp.Config{Listen: netip.AddrPortFrom(o.Listen, uint16(port))}, kernel, describe)
 	frames.CablesOnly = !o.XDP
@@ -99,8 +100,8 @@ func Serve(ctx context.Context, o ServeOptions) error {
 	describe := reaching(o.Shown, "")
 	agent := fleet.AgentConfig{Node: deviceNode, Version: o.Version}
 	if o.Observe {
-		agent.Router = openOwn(&observe.Observer{Do: plainHost{}.Do, Kernel: kernel, Interface: func() string {
-			i, _ := observe.InterfaceFor(plainHost{}.Do, o.Shown, "") // unknown is ""
+		agent.Router = openOwn(&observe.Observer{Do: engine.ThisHost{}.Do, Kernel: kernel, Interface: func() string {
+			i, _ := observe.InterfaceFor(engine.ThisHost{}.Do, o.Shown, "") // unknown is ""
 			return i.Name
 		}})
 		agent.Facts = func() model.Host {

@@ -232,7 +232,7 @@ func watchOf(o observe.Observer, describe func(*model.Host)) func(engine.WatchOr
 func reaching(a netip.Addr, device string) func(*model.Host) {
 	return func(h *model.Host) {
 		h.TCPSettings = observe.TCPSettings()
-		if i, err := observe.InterfaceFor(plainHost{}.Do, a, device); err == nil {
+		if i, err := observe.InterfaceFor(engine.ThisHost{}.Do, a, device); err == nil {
 			i.Describe(h)
 		}
 	}
@@ -246,11 +246,6 @@ func (s *site) kernelOfThisMachine() *observe.Kernel {
 	}
 	return s.kernel
 }
-
-// plainHost is the machine itself.
-type plainHost struct{}
-
-func (plainHost) Do(f func() error) error { return f() }
 
 // hosts describes the ends. The receivers of a lab's star are one host.
 func (s *site) hosts() (hosts []model.Host) {

@@ -219,10 +219,8 @@ func useCheckpoint(r *model.Result, out fleet.Outcome, known model.Result) {
 		if at >= 0 {
 			told = known.Flows[at]
 		} else if f.Protocol == model.UDP && s != nil && s.Send != nil { // the sender alone knows nothing of losses
-			told = model.FlowResult{Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To,
-				PayloadBytes: f.PayloadBytes,
-				FrameBytes:   f.FrameBytes, Streams: f.Streams, Ledger: model.Ledger{Lines: []model.Line{},
-					Checks: []model.Check{}}}
+			told = model.FlowResult{Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, Streams: f.Streams,
+				PayloadBytes: f.PayloadBytes, FrameBytes: f.FrameBytes, Ledger: emptyLedger()}
 		} else {
 			continue
 		}
@@ -239,8 +237,7 @@ func useCheckpoint(r *model.Result, out fleet.Outcome, known model.Result) {
 			}
 		}
 		if at >= 0 {
-			r.Warnings = append(r.Warnings, model.Reason{Code: model.ToldInPart, Flow: flowTo(*f),
-				Numbers: map[string]float64{"at_s": f.DurationS}})
+			r.Warnings = append(r.Warnings, model.NewReason(model.ToldInPart, "flow", flowTo(*f), "at_s", f.DurationS))
 		}
 	}
 	sortSeries(r.Series)

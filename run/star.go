@@ -222,7 +222,7 @@ func middle(list []model.FlowResult, which func(model.FlowResult) *model.Percent
 // joinLedgers sums lines of one layer and cause at nodes of one kind, in travel order.
 // Sequences and evidence are each receiver's own, and are left out.
 func joinLedgers(list []model.FlowResult) model.Ledger {
-	sum := model.Ledger{Lines: []model.Line{}, Checks: []model.Check{}}
+	sum := emptyLedger()
 	var pacing [][]model.PacingLine
 	for _, f := range list {
 		sum.Lost, sum.Unattributed = sum.Lost+f.Ledger.Lost, sum.Unattributed+f.Ledger.Unattributed

@@ -72,8 +72,7 @@ func transferDoubt(f model.FlowResult, asked model.Flow, ways [2]float64) model.
 		}}}
 	}
 	if f.SenderCPU.HostRatio > busyHost {
-		return model.Reasons{{Code: model.HostBusy, Flow: f.Name,
-			Numbers: map[string]float64{"busy_ratio": f.SenderCPU.HostRatio}}}
+		return model.Reasons{model.NewReason(model.HostBusy, "flow", f.Name, "busy_ratio", f.SenderCPU.HostRatio)}
 	}
 	return nil
 }

@@ -113,10 +113,7 @@ func hubCodeFile() (string, error) {
 }
 
 func hubInvitation(at netip.Addr, port int, code, note string) string {
-	addresses := []netip.Addr{at}
-	if !at.IsValid() || at.IsUnspecified() {
-		addresses = ownAddresses()
-	}
+	addresses := reachedAt(at)
 	var b strings.Builder
 	l := spoken()
 	fmt.Fprint(&b, l.Sayf("pelt hub: control on %d/tcp\n\nOn each host of the fleet, paste, with a name of its own:\n", port))

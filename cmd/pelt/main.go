@@ -21,6 +21,7 @@ import (
 	"pelt/lab"
 	"pelt/model"
 	"pelt/store"
+	"pelt/tune"
 	"pelt/unit"
 	"pelt/words"
 )
@@ -158,12 +159,13 @@ func isUsage(err error) bool {
 	var field *model.FieldError
 	var syntax *unit.SyntaxError
 	var labUsage *lab.UsageError
+	var tuneUsage *tune.UsageError
 	var file *model.FileError
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrAmbiguous) {
 		return true
 	}
 	return errors.As(err, &usage) || errors.As(err, &field) || errors.As(err, &syntax) || errors.As(err, &labUsage) ||
-		errors.As(err, &file)
+		errors.As(err, &tuneUsage) || errors.As(err, &file)
 }
 
 func newRoot(stdout, stderr io.Writer) *cobra.Command {

@@ -73,9 +73,7 @@ dropped.`,
 			case len(s.Code) < 8 || strings.Contains(s.Code, ","):
 				return usagef("--code: want at least 8 characters and no comma, which stands between two hosts' codes")
 			}
-			if s.Shown = s.Listen; !s.Listen.IsValid() || s.Listen.IsUnspecified() {
-				s.Shown = ownAddresses()[0]
-			}
+			s.Shown = reachedAt(s.Listen)[0]
 			s.Ready = func() {
 				prefix, note := toldCode(s.Code, codeFile)
 				fmt.Fprint(c.OutOrStdout(), invitation(s, prefix, note))
@@ -248,10 +246,7 @@ func serveLimits(maxRate, maxTime string, sessions int) (l fleet.Limits, err err
 // invitation is what serve prints: the line to paste on the near host, which asks for a rate
 // that this host allows, or how a router's bench names this host. code stands in front of the line, and note behind.
 func invitation(s run.ServeOptions, code, note string) string {
-	addresses := []netip.Addr{s.Listen}
-	if !s.Listen.IsValid() || s.Listen.IsUnspecified() {
-		addresses = ownAddresses()
-	}
+	addresses := reachedAt(s.Listen)
 	var b strings.Builder
 	l := spoken()
 	if s.Observe {
@@ -294,8 +289,11 @@ func targetText(a netip.Addr, port int) string {
 	return a.String()
 }
 
-// ownAddresses lists this host's addresses that others may reach, IPv4 first.
-func ownAddresses() []netip.Addr {
+// reachedAt lists the addresses at which others reach a listener: its own, or those of this host, IPv4 first.
+func reachedAt(at netip.Addr) []netip.Addr {
+	if at.IsValid() && !at.IsUnspecified() {
+		return []netip.Addr{at}
+	}
 	var four, six []netip.Addr
 	for _, p := range fleet.OwnPrefixes() {
 		switch a := p.Addr(); {

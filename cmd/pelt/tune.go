@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"io"
 	"os"
 	"slices"
@@ -32,15 +31,6 @@ stored first, so pelt tune revert works after any kill. For other hosts it print
 	}
 	c.AddCommand(newTuneAdvise(), newTuneApply(), newTuneRevert(), newTuneShow())
 	return c
-}
-
-// tuneError gives a refusal its exit code.
-func tuneError(err error) error {
-	var usage *tune.UsageError
-	if errors.As(err, &usage) {
-		return usageError{err}
-	}
-	return err
 }
 
 type adviceFlags struct{ rate, role, dev string }

@@ -60,7 +60,7 @@ Settings end at the next boot.`,
 				return err
 			}
 			done, err := t.Apply(changes, ofRun)
-			if err = errors.Join(tuneError(err), t.Close()); err != nil {
+			if err = errors.Join(err, t.Close()); err != nil {
 				return err
 			}
 			return tellDone(c, done, asJSON)

@@ -200,8 +200,7 @@ func (e *end) adopt(number int, conn *net.TCPConn) (*stream, error) {
 		if e.order.Role == engine.Send {
 			code = model.SendBufferCut
 		}
-		e.warn(model.Reason{Code: code,
-			Numbers: map[string]float64{"granted_bytes": float64(granted), "asked_bytes": float64(asked)}})
+		e.warn(model.NewReason(code, "granted_bytes", float64(granted), "asked_bytes", float64(asked)))
 	}
 	// Go turns Nagle's algorithm off by itself; bulk data wants it.
 	if err := conn.SetNoDelay(!e.order.Flow.Bulk); err != nil {

@@ -177,8 +177,7 @@ func (e *end) doubts() (list model.Reasons) {
 	}
 	e.mu.Lock()
 	if e.turnedAway > 0 {
-		away := model.Reason{Code: model.TurnedAway, Text: e.why.Text,
-			Numbers: map[string]float64{"connections": float64(e.turnedAway)}}
+		away := model.NewReason(model.TurnedAway, "text", e.why.Text, "connections", float64(e.turnedAway))
 		maps.Copy(away.Numbers, e.why.Numbers)
 		list = append(list, away)
 	}
@@ -190,8 +189,7 @@ func (e *end) doubts() (list model.Reasons) {
 		made += s.made.Load()
 		if s.ended != nil {
 			_, text := streamError(s.ended)
-			list = append(list, model.Reason{Code: model.EndedEarly, Text: text,
-				Numbers: map[string]float64{"stream": float64(i + 1)}})
+			list = append(list, model.NewReason(model.EndedEarly, "text", text, "stream", float64(i+1)))
 		}
 	}
 	if s := e.streams[0]; e.order.Flow.Connections == "" && (!s.known || !s.last.Knows(tcpinfo.SegmentsOut)) {

@@ -77,8 +77,7 @@ func (b *icmpCounts) warnings() (list model.Reasons) {
 	var rest uint64
 	for i, k := range b.frequent() {
 		if i < most {
-			list = append(list, model.Reason{Code: model.ICMPCame, Text: k.String(),
-				Numbers: map[string]float64{"packets": float64(b.counts[k])}})
+			list = append(list, model.NewReason(model.ICMPCame, "text", k.String(), "packets", float64(b.counts[k])))
 		} else {
 			rest += b.counts[k]
 		}

@@ -209,8 +209,7 @@ func (p *prober) count() engine.Snapshot {
 func (p *prober) account(r *engine.Report, _ engine.Sent) {
 	r.Probe = p.times.report()
 	if p.silent { // traffic has its own consent, or, as TCP, may outlive the probes
-		r.Warnings = append(r.Warnings, model.Reason{Code: model.ProbesSilent,
-			Numbers: map[string]float64{"silent_s": engine.ConsentLasts.Seconds()}})
+		r.Warnings = append(r.Warnings, model.NewReason(model.ProbesSilent, "silent_s", engine.ConsentLasts.Seconds()))
 	}
 }
 

@@ -282,6 +282,5 @@ func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 
 // bufferCut warns that the system granted a smaller buffer than was asked for.
 func bufferCut(code string, granted, asked int) model.Reason {
-	return model.Reason{Code: code,
-		Numbers: map[string]float64{"granted_bytes": float64(granted), "asked_bytes": float64(asked)}}
+	return model.NewReason(code, "granted_bytes", float64(granted), "asked_bytes", float64(asked))
 }

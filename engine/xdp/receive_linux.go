@@ -256,8 +256,7 @@ func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 	rec.Strays = r.strays
 	rec.Moved, rec.Unmoved = r.end.Moves()
 	if moves > 0 {
-		out.Warnings = append(out.Warnings, model.Reason{Code: model.QueueChanged,
-			Numbers: map[string]float64{"changes": float64(moves)}})
+		out.Warnings = append(out.Warnings, model.NewReason(model.QueueChanged, "changes", float64(moves)))
 	}
 	out.Receive = rec
 }
