@@ -102,7 +102,6 @@ func (d *admission) setHost(client, id string) {
 	}
 }
 
-// connected reports whether a client is connected.
 func (d *admission) connected() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -181,7 +181,6 @@ func (a *Agent) respond(m *nats.Msg, client, verb string, data []byte) {
 	}()
 }
 
-// isClosed reports whether the agent is shut down.
 func (a *Agent) isClosed() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -324,14 +323,12 @@ func (a *Agent) forget(s *session) {
 	}
 }
 
-// list returns the sessions there are.
 func (a *Agent) list() []*session {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Collect(maps.Values(a.sessions))
 }
 
-// endSessions stops and closes all sessions, at once.
 func (a *Agent) endSessions(why model.Reason) {
 	_ = each(a.list(), func(s *session) error {
 		s.stopTraffic(why)

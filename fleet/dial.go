@@ -283,7 +283,6 @@ func (d *redialer) token() string {
 	return d.who.token
 }
 
-// Dial returns an admitted connection.
 func (d *redialer) Dial(string, string) (net.Conn, error) {
 	if !d.used {
 		d.used = true

@@ -47,7 +47,6 @@ type HostError struct {
 	err  error
 }
 
-// Because is what happened at the host.
 func (e *HostError) Because() model.Reason {
 	why := finding.ReasonOf(e.err)
 	if e.node == "" {

@@ -11,7 +11,6 @@ import (
 	"pelt/model"
 )
 
-// listen hears the controller's heartbeat.
 func (s *session) listen() (err error) {
 	s.sub, err = s.agent.link.subscribe(sessionSubject(s.id, controllerName), func(m *nats.Msg) {
 		if b, err := decode[beat](m.Data); err == nil {
@@ -21,7 +20,6 @@ func (s *session) listen() (err error) {
 	return err
 }
 
-// hear takes a heartbeat of the controller.
 func (s *session) hear(b beat, now time.Time) {
 	s.liveness.note(controllerName, now)
 	s.hearNumber(b.Number, now)

@@ -114,7 +114,6 @@ func StartHub(cfg HubConfig) (*Hub, error) {
 	return h, nil
 }
 
-// listen opens the control port.
 func listen(want netip.AddrPort) (net.Listener, error) {
 	host := ""
 	if want.Addr().IsValid() {

@@ -74,7 +74,6 @@ func (s *session) watchTrial(ctx context.Context, p makeOrder) error {
 	return nil
 }
 
-// watchParts are what watches the host.
 func (s *session) watchParts() []engine.Part {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +85,6 @@ func (s *session) stepWatches(ctx context.Context, step engine.Step, k engine.Kn
 	_ = each(s.watchParts(), func(p engine.Part) error { _, err := p.Do(ctx, step, k); return err })
 }
 
-// open opens ends.
 func (s *session) open(ctx context.Context, which func(*sessionEnd) bool, told map[int]engine.Known) (doAnswer, error) {
 	return s.eachEnd(which, func(e *sessionEnd) (engine.Learned, error) {
 		k := told[e.order.End]
@@ -161,7 +159,6 @@ func (s *session) do(ctx context.Context, o doOrder) (a doAnswer, err error) {
 	return a, err
 }
 
-// limit is how long a step may take.
 func (s *session) limit(step engine.Step) time.Duration {
 	switch step {
 	case engine.Open:

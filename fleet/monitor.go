@@ -78,7 +78,6 @@ func (t *trial) findLost(now time.Time) {
 	}
 }
 
-// cut ends the trial because of an agent.
 func (t *trial) cut(p *party, why model.Reason) {
 	t.cancel(&cutError{Fault: &finding.Fault{Reason: why}, host: p.info.ID})
 }

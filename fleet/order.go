@@ -42,7 +42,6 @@ type ofSession interface {
 	name() string
 }
 
-// read decodes an order and checks it.
 func read[Q interface{ check() error }](a *Agent, data []byte) (Q, error) {
 	a.reading.Lock()
 	q, err := decode[Q](data)
@@ -91,7 +90,6 @@ func (a *Agent) hello(_ context.Context, _ string, inbox []byte) (any, error) {
 	return a.info(a.client(strings.TrimPrefix(string(inbox), inboxPrefix))), nil
 }
 
-// make opens a session and makes its parts.
 func (a *Agent) make(ctx context.Context, client string, data []byte) (any, error) {
 	p, err := read[makeOrder](a, data)
 	if err == nil && !isOf(client, p.Session) {

@@ -21,7 +21,6 @@ const (
 	gapAfter = 3 * time.Second
 )
 
-// noteHeard notes that something came over the link.
 func (l *link) noteHeard(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +82,6 @@ func (l *link) away(now time.Time) time.Duration {
 	return now.Sub(l.broke)
 }
 
-// socket returns the link's.
 func (l *link) socket() net.Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()

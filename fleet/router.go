@@ -85,7 +85,6 @@ func (r *farRouter) limit(ctx context.Context, within time.Duration) (context.Co
 	return context.WithTimeout(ctx, within)
 }
 
-// ask fetches the facts.
 func (r *farRouter) ask(ctx context.Context, final bool) (model.RouterFacts, error) {
 	ctx, cancel := r.limit(ctx, openTimeout)
 	defer cancel()

@@ -119,7 +119,6 @@ func (s *session) stopTraffic(why model.Reason) {
 	s.sendBeat(nil, nil)
 }
 
-// account answers a part of an account.
 func (s *session) account(ctx context.Context, o accountOrder) (accountAnswer, error) {
 	switch o.Of {
 	case ofRecord:
@@ -156,7 +155,6 @@ func (s *session) finish(ctx context.Context) *sessionReport {
 	return r
 }
 
-// facts are what the watched router is.
 func (s *session) facts(ctx context.Context, final bool) (any, error) {
 	s.mu.Lock()
 	r := s.router

@@ -133,7 +133,6 @@ type reader struct {
 	from int64 // where the value begins that was decoded last
 }
 
-// decode reads the next value.
 func (r *reader) decode(v any) error {
 	r.from = r.next()
 	return r.dec.Decode(v)

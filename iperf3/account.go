@@ -8,7 +8,6 @@ import (
 	"pelt/model"
 )
 
-// own are this side's results.
 func (t *test) own() results {
 	r := results{HasRetransmits: -1}
 	for _, l := range t.legs {

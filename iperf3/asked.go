@@ -50,7 +50,6 @@ func deny(code int32, why string, named ...any) *Denial {
 // TooFast refuses a test because of the rate that it asks for.
 func TooFast(err error) *Denial { return &Denial{codeRate, err} }
 
-// TooLong refuses a test because of its length.
 func TooLong(err error) *Denial { return &Denial{codeTooLong, err} }
 
 // TooMany refuses a test because of its streams, of which this host carries so many.

@@ -73,7 +73,6 @@ type leg struct {
 	held func() error // down: has the server open the last stream; nil once the near end is closed
 }
 
-// down reports whether the server sends.
 func (l *leg) down() bool { return l.order.Role == engine.Send }
 
 // begin adds the flow of a far end's order to its test. The numbers of the flows of a trial follow each other, and no

@@ -43,7 +43,6 @@ func (x *Session) directions() (list []*direction) {
 	return list
 }
 
-// sends reports whether this host sends.
 func (d *direction) sends() bool { return d.flow.From == model.Receiver }
 
 // of are the results of the direction's streams, of those of all.

@@ -179,7 +179,6 @@ func (t *test) knock(ctx context.Context) (*control, error) {
 	return k, nil
 }
 
-// params are those of the test.
 func (t *test) params() params {
 	l := t.legs[0]
 	f := l.order.Flow

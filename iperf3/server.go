@@ -95,7 +95,6 @@ type Server struct {
 	opening  map[netip.Addr]*Session // by host: the one whose streams are being opened, for requests do not say whose they are
 }
 
-// Listen opens the port.
 func Listen(c ServerConfig) (*Server, error) {
 	busy := func(kind string, err error) error {
 		return fmt.Errorf("port %d/%s cannot be opened for iperf3 clients: %w; end what uses it, or choose another port",
@@ -114,7 +113,6 @@ func Listen(c ServerConfig) (*Server, error) {
 		tcp: tcp.New(tcp.Config{}), opening: map[netip.Addr]*Session{}}, nil
 }
 
-// Port is where the server listens.
 func (s *Server) Port() uint16 { return uint16(s.listener.Addr().(*net.TCPAddr).Port) }
 
 // Serve serves until ctx ends. Then no client is left.

@@ -69,7 +69,6 @@ func newSession(s *Server, c *net.TCPConn, number uint64) *Session {
 	return x
 }
 
-// Flows are those that the client asks for.
 func (x *Session) Flows() (list []model.Flow) {
 	for _, d := range x.directions() {
 		list = append(list, d.flow)
@@ -104,7 +103,6 @@ func (x *Session) greet() error {
 	return nil
 }
 
-// ask learns what the client wants.
 func (x *Session) ask() error {
 	k, begun := x.control, time.Now()
 	_ = k.send(paramExchange) // an error shows when its answer is read
@@ -222,7 +220,6 @@ func (x *Session) await() error {
 	}
 }
 
-// exchange takes the client's results.
 func (x *Session) exchange() error {
 	if err := x.control.send(exchangeResults); err != nil {
 		return err

@@ -266,7 +266,6 @@ func (k *control) read() {
 	}
 }
 
-// next reads one state.
 func (k *control) next() (e event) {
 	var b [1]byte
 	if _, err := io.ReadFull(k.conn, b[:]); err != nil {

@@ -73,7 +73,6 @@ func (p *Plain) GoOn(failed error) {
 	}
 }
 
-// Take shows an event.
 func (p *Plain) Take(e Event) {
 	p.Now.Take(e)
 	switch {

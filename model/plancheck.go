@@ -167,7 +167,6 @@ func excludes(knob, other string) bool {
 	return k.Excludes == other
 }
 
-// checkCells checks a plan that lists its cells.
 func (p Plan) checkCells() error {
 	if len(p.Factors) > 0 {
 		return wrong("factors", "a plan has factors or cells, not both")

@@ -117,7 +117,6 @@ func (s settings) fill(field func(Knob) any, stored bool) error {
 	return nil
 }
 
-// read reads a value of a file.
 func (k Knob) read(raw json.RawMessage) (v Value, err error) {
 	var on bool
 	switch {

@@ -42,7 +42,6 @@ var goals = []Goal{
 	{Name: "rfc2544", WidthRatio: 0.005, InitialSeconds: 1, FinalSeconds: 60, SumSeconds: 60},
 }
 
-// NamedGoal returns a goal by its name.
 func NamedGoal(name string) (Goal, bool) {
 	i := slices.IndexFunc(goals, func(g Goal) bool { return g.Name == name })
 	if i < 0 {

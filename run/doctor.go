@@ -84,7 +84,6 @@ func interfaceChecks(l words.Language, list func() ([]xdp.Interface, error)) []o
 	return checks
 }
 
-// ThisHost describes this host.
 func ThisHost() model.Host { return observe.Facts() }
 
 // Settings reads the settings of this host, and of one interface unless it is "".

@@ -22,7 +22,6 @@ type Hub struct {
 	NATS, Credentials string
 }
 
-// at resolves the address of the hub.
 func (h Hub) at(ctx context.Context, code string) (a fleet.HubAddress, err error) {
 	a = fleet.HubAddress{Code: code, NATS: h.NATS, Credentials: h.Credentials}
 	if h.NATS == "" {

@@ -164,7 +164,6 @@ func (r *runner) untilMet(ctx context.Context, trial func() (model.Result, error
 	return result, err
 }
 
-// execute runs one trial.
 func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.Result, error) {
 	r.event(Event{Started: &TrialStarted{Number: number, Total: r.total, Trial: t, Flows: r.site.flows(t)}})
 	for _, set := range r.site.set {

@@ -40,7 +40,6 @@ type pairEnded struct {
 	result *model.Result
 }
 
-// mesh runs the trials of all pairs.
 func (r *runner) mesh(ctx context.Context, d design.Design) error {
 	ended := make(chan pairEnded)
 	var running []model.Trial
@@ -87,7 +86,6 @@ func oneByOne(events func(Event)) func(Event) {
 	}
 }
 
-// pairOf are the hosts of a cell's pair.
 func pairOf(cell model.Cell) (from, to string) {
 	from, to, _ = model.PairHosts(cell["pair"].Text)
 	return from, to

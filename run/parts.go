@@ -16,7 +16,6 @@ type counters interface {
 	Settle(ctx context.Context, lost bool)
 }
 
-// readCounters reads counters at a step.
 func readCounters(ctx context.Context, c counters, t model.Timing, s engine.Step, k engine.Known) {
 	switch s {
 	case engine.Open: // no other moment comes if no flow finds a way

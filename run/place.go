@@ -101,7 +101,6 @@ func (s *site) dial(f model.Flow) (dialer string, listen netip.Addr, err error) 
 	return s.end(model.Sender).agent.ID, listen, err
 }
 
-// at returns the address of a node.
 func (n *node) at(family int) (a netip.Addr, err error) {
 	if n.address != nil {
 		a = n.address(family)

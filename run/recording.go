@@ -66,7 +66,6 @@ func (r *recording) checkNew() error {
 	return nil
 }
 
-// open makes the file.
 func (r *recording) open(doc model.Document) error {
 	if r == nil {
 		return nil
@@ -85,7 +84,6 @@ func (r *recording) open(doc model.Document) error {
 	return nil
 }
 
-// append writes a block.
 func (r *recording) append(p tap.Piece) {
 	k := disk.Key{Trial: p.Trial, Flow: p.Flow}
 	if p.Ends != nil {

@@ -154,7 +154,6 @@ func (o Options) keepUnbegun(ctx context.Context, p model.Plan, why error) (doc 
 	return doc
 }
 
-// Load reads a stored run.
 func Load(s *store.Store, ref string) (model.Document, error) {
 	doc, err := s.Load(ref)
 	if err != nil {

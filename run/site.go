@@ -104,7 +104,6 @@ func (s *site) Close() error {
 	return errors.Join(errs...)
 }
 
-// ends are the sender and the receivers.
 func (s *site) ends() (list []*node) {
 	for i := range s.nodes {
 		if s.nodes[i].end {
@@ -134,7 +133,6 @@ func (s *site) hostOf(agent string) string {
 	return Machine
 }
 
-// meet finds the agents of the ends.
 func (s *site) meet() error {
 	for _, n := range s.ends() {
 		for _, a := range s.controller.Agents() { // this host first: no other takes its place

@@ -110,7 +110,6 @@ func joinObserved(list []model.Observed) (out []model.Observed) {
 	return out
 }
 
-// packets are the counts of a flow.
 func packets(f *model.FlowResult) []*uint64 {
 	return []*uint64{&f.Planned, &f.Attempted, &f.Accepted, &f.Received, &f.Duplicates, &f.Reordered, &f.Late, &f.Lost}
 }

@@ -30,7 +30,6 @@ func (t *Tuner) Revert(force bool) (done []Done, err error) {
 	return done, oneLine(errors.Join(append(errs, t.journal.endIfEmpty())...))
 }
 
-// undo restores one value.
 func (t *Tuner) undo(s Step, force bool) (Done, error) {
 	d := Done{Knob: s.Knob, Place: s.Place.String(), From: s.New, To: s.Old}
 	end := func(state, why string) (Done, error) {

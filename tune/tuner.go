@@ -40,7 +40,6 @@ func Open() (*Tuner, error) {
 	return t, t.take()
 }
 
-// take takes the lock and reads the journal.
 func (t *Tuner) take() (err error) {
 	if err := os.MkdirAll(t.state, 0o755); err != nil {
 		return words.Errorf("make %s for the journal: %w", t.state, outfile.Cause(err))

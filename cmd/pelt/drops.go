@@ -71,7 +71,6 @@ Ctrl-C is exit code 0, or 130 if it cuts --time short.`,
 // mostFilters is how many values of each kind a filter has.
 const mostFilters = 16
 
-// filter reads the flags that limit the watch.
 func (f *dropsFlags) filter() (x run.DropsFilter, err error) {
 	for _, text := range f.ports {
 		n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 16)

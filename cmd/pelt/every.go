@@ -336,7 +336,6 @@ func (l *loop) fresh() (out []finding.Finding) {
 	return out
 }
 
-// end reports all runs of this loop.
 func (l *loop) end(interrupted bool) error {
 	if l.hook != nil {
 		l.hook.Close(lastPost)

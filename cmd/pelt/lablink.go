@@ -82,7 +82,6 @@ func linkArgs(args []string) (name, verb string, rest []string, err error) {
 	return "", "", nil, usagef("want: pelt lab link NAME show, or pelt lab link NAME set [LINK] KEY=VALUE,...")
 }
 
-// parseChange reads the words behind set.
 func parseChange(words []string) (model.Link, error) {
 	node := ""
 	if len(words) == 2 {

@@ -54,7 +54,6 @@ type Host struct {
 	Ahead, Env []string
 }
 
-// Command is pelt with arguments.
 func (h Host) Command(args ...string) *exec.Cmd {
 	words := append(append(h.Ahead[:len(h.Ahead):len(h.Ahead)], Binary), args...)
 	return exec.Command(words[0], words[1:]...)

@@ -119,7 +119,6 @@ func joined(parts [][]string, room int) (lines []string) {
 	return lines
 }
 
-// beside puts lines into two columns.
 func beside(left, right []string, width int) (lines []string) {
 	for i := range max(len(left), len(right)) {
 		a, b := "", ""
@@ -186,7 +185,6 @@ func (p Page) trial(n *live.Now, at time.Time) []string {
 	return []string{p.paint(plain.Cut(name, p.Width), bold), bar + " " + then}
 }
 
-// rates draws what each flow sends and receives.
 func (p Page) rates(n *live.Now, at time.Time) (lines []string) {
 	rows := 1 + max(p.Height-titled, 0)/taller
 	trial := 0

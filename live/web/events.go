@@ -46,7 +46,6 @@ type feed struct {
 	wait []shown
 }
 
-// take adds an event to the next message.
 func (f *feed) take(e live.Event) {
 	f.now.Take(e)
 	if e.ID <= f.sent {

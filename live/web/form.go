@@ -165,7 +165,6 @@ func problem(l words.Language, err error) string {
 	return strings.ReplaceAll(l.Error(err), "\n", l.Say("; "))
 }
 
-// newTest is the page with the form.
 func (s *Server) newTest(w http.ResponseWriter, r *http.Request) {
 	values := r.URL.Query()
 	if values.Get("test") == "" && len(s.o.Offers) > 0 {
@@ -195,7 +194,6 @@ func (s *Server) checkTest(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"command": finding.CommandLine(a.args()), "problem": problem(of(r), err)})
 }
 
-// startTest starts the test of a form.
 func (s *Server) startTest(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
 		s.fail(w, r, http.StatusBadRequest, of(r).Error(err))

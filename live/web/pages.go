@@ -80,7 +80,6 @@ func when(there bool, text string) string {
 	return ""
 }
 
-// page writes the list of runs.
 func (l runList) page(m *render.Markup) {
 	m.Put(`<h1>{Kept runs}</h1>
 <form role="search" id="search" action="/" method="get">
@@ -125,7 +124,6 @@ $3 <button>$4</button></form>`, class, x.ID, text, button)
 	m.Put("</ul>\n</form>\n")
 }
 
-// row writes a run of the list.
 func row(m *render.Markup, sum store.Summary) {
 	m.Put(`<li><input type="checkbox" name="run" value="$1" aria-label="$2">
 <div><a href="/run/$1">$3</a>`, sum.ID, m.Sayf("Choose %s, %s", Called(sum), sum.ID), Called(sum))
@@ -224,7 +222,6 @@ func (s *Server) form(m *render.Markup, here Offer, values url.Values, wrong str
 `, when(a.yes, "checked"), finding.CommandLine(a.args()), wrong)
 }
 
-// page writes an entry of the form.
 func (f field) page(m *render.Markup) {
 	label, help := m.Say(f.Label), m.Say(f.Help)
 	if f.Switch {

@@ -283,7 +283,6 @@ func (s *Server) showRun(w http.ResponseWriter, r *http.Request, d *model.Docume
 	s.show(w, r, f)
 }
 
-// download hands out a run as a file.
 func (s *Server) download(w http.ResponseWriter, r *http.Request, d *model.Document) {
 	name, kind := r.PathValue("file"), ""
 	var write func(io.Writer) error

@@ -52,7 +52,6 @@ var assets embed.FS
 // of is the language that a browser asks for.
 func of(r *http.Request) words.Language { return words.Accepted(r.Header.Get("Accept-Language")) }
 
-// New makes a server.
 func New(o Options) *Server {
 	s := &Server{Token: rand.Text(), o: o}
 	s.runs.store = o.Store
@@ -158,7 +157,6 @@ func scriptWords(l words.Language) ([]byte, error) {
 // kinds are the content types of assets by the ends of their names.
 var kinds = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 
-// asset serves a file that pages need.
 func (s *Server) asset(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	text, err := assets.ReadFile("assets/" + name)

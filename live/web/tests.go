@@ -46,7 +46,6 @@ func Watch(args []string, stream *live.Stream, stop func()) *Test {
 	return &Test{Line: finding.CommandLine(args), Stream: stream, Stop: stop}
 }
 
-// Over reports whether the test has ended.
 func (t *Test) Over() bool {
 	select {
 	case <-t.over:
