@@ -261,6 +261,23 @@ func (a *Agent) admit(p makeOrder) (*session, error) {
 	return s, nil
 }
 
+// awaitClosing waits for sessions that are over until what they had is free: on a busy host that may take longer than
+// their controller stays.
+func (a *Agent) awaitClosing(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 2*closeTimeout)
+	defer cancel()
+	for _, s := range a.list() {
+		if !s.isClosed() {
+			continue
+		}
+		select {
+		case <-s.gone:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // taken reports whether a client other than the session's has sessions here.
 func (a *Agent) taken(session string) bool {
 	client, _, _ := strings.Cut(session, ".")

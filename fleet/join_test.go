@@ -251,7 +251,7 @@ func TestFleetLeaving(t *testing.T) {
 	}
 }
 
-// A host takes part in the tests of one controller at a time, until the ends of its trial are closed.
+// A host takes part in the tests of one controller at a time. Another's begins once the ends of that are closed.
 func TestFleetTaken(t *testing.T) {
 	t.Parallel()
 	hub, w := openHub(t), newWire()
@@ -260,13 +260,14 @@ func TestFleetTaken(t *testing.T) {
 		joinAs(t, hub, c)
 	}
 	first, second := commander(t, hub, "a", "b"), commander(t, hub, "b", "c")
-	refused := func() {
-		if _, err := second.RunTrial(t.Context(), upTrial("c", "b", time.Second), nil); !errors.Is(err, ErrTaken) {
-			t.Errorf("the second controller's: %v, want %v", err, ErrTaken)
-		}
+	closing := make(chan struct{})
+	var once sync.Once
+	shared.Engines["udp"].(*fakeEngine).closing = func() {
+		once.Do(func() {
+			close(closing)
+			time.Sleep(500 * time.Millisecond) // meanwhile the second controller's order comes
+		})
 	}
-	var closing sync.Once
-	shared.Engines["udp"].(*fakeEngine).closing = func() { closing.Do(refused) }
 	begun := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -277,9 +278,15 @@ func TestFleetTaken(t *testing.T) {
 		}
 	})
 	testenv.Receive(t, "the first controller's trial", begun)
-	refused()
-	running.Wait()
+	if _, err := second.RunTrial(t.Context(), upTrial("c", "b", time.Second), nil); !errors.Is(err, ErrTaken) {
+		t.Errorf("the second controller's: %v, want %v", err, ErrTaken)
+	}
+	testenv.Receive(t, "the end of the first controller's trial", closing)
 	measured(t, second, upTrial("c", "b", 100*time.Millisecond), nil)
+	running.Wait()
+	if run, closed := w.events("b", "run receive")[1], w.events("b", "closed receive")[0]; run.Before(closed) {
+		t.Errorf("its ends ran %v before those of the first were closed", closed.Sub(run))
+	}
 }
 
 // A host of another version is named, once, however often it is asked. One that the hub does not know is not waited for.

@@ -103,6 +103,7 @@ func (a *Agent) make(ctx context.Context, client string, data []byte) (any, erro
 	}
 	var s *session
 	if err == nil {
+		a.awaitClosing(ctx)
 		s, err = a.admit(p)
 	}
 	if err != nil {

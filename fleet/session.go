@@ -53,6 +53,7 @@ type session struct {
 	step      int                 // the last of engine.Steps that was ordered; -1 before
 	measured  time.Time           // when the measured part begins; zero before the gate
 	closed    bool
+	gone      chan struct{}    // closed once everything is freed
 	cut       model.Reason     // why traffic was stopped; without a code it was not
 	recording engine.Recording // nil if nothing is recorded
 	told      []byte           // the account that was asked for last
@@ -61,7 +62,7 @@ type session struct {
 // openSession starts the heartbeat; the caller holds the agent's lock.
 func openSession(a *Agent, p makeOrder) (*session, error) {
 	s := &session{id: p.Session, agent: a, live: p.Live, watcher: len(p.Ends) == 0, step: -1,
-		wake: make(chan struct{}, 1), ends: map[int]*sessionEnd{}}
+		wake: make(chan struct{}, 1), gone: make(chan struct{}), ends: map[int]*sessionEnd{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.sending, s.sendingOver = context.WithCancel(s.ctx)
 	window := routerWindow
@@ -188,7 +189,8 @@ func (s *session) close(why model.Reason) error {
 	}
 	s.closed = true
 	s.mu.Unlock()
-	defer s.agent.forget(s) // last: until then no other client may begin a session here
+	defer close(s.gone)
+	defer s.agent.forget(s) // late: until then no other client may begin a session here
 	s.cancel()
 	_ = s.sub.Unsubscribe() // fails only if the connection is gone
 	err := each(s.taking(func(*sessionEnd) bool { return true }), func(e *sessionEnd) error { return e.part.Close() })
