@@ -71,12 +71,12 @@ var chineseTalk = map[string]string{
 	"pelt serve: control on %d/tcp, data on %s\nAllowed: %v\n\nOn the other host, paste:\n":                                        "pelt serve：控制端口 %d/tcp，数据端口 %s\n允许：%v\n\n在另一台主机上粘贴：\n",
 	"\nor, if that address is not the one it reaches:":                                                                             "\n如果对方到不了这个地址，用：",
 	"\nor, with iperf3 in place of pelt:\n\n    iperf3 -u -c %v%s --get-server-output\n":                                           "\n或者不用 pelt，用 iperf3：\n\n    iperf3 -u -c %v%s --get-server-output\n",
-	"\nCtrl-C ends it; the code ends with it.\n":                                                                                   "\n按 Ctrl-C 结束；口令随之失效。\n",
-	"pelt hub: control on %d/tcp\n\nOn each host of the fleet, paste, with a name of its own:\n":                                   "pelt hub：控制端口 %d/tcp\n\n在机群的每台主机上粘贴，并各取一个名字：\n",
-	"\nThen, here: pelt hosts%s\nCtrl-C ends the hub; hosts come back when it starts again.\n":                                     "\n然后在这里：pelt hosts%s\n按 Ctrl-C 结束 hub；再次启动后主机会自己回来。\n",
-	"It asks for the code, which stands in %s.\n":                                                                                  "它会要求输入口令，口令在 %s 中。\n",
-	"pelt: other users of this host can read --code; --code-file and $PELT_CODE hide it":                                           "pelt：本机的其他用户能看到 --code；用 --code-file 或 $PELT_CODE 可以避免",
-	"Code (it was printed there): ":                                                                                                "口令（在对端打印）：", "no run is kept yet; pelt demo makes one": "还没有保存的运行；pelt demo 可以做一个",
+	"\nCtrl-C ends it.\n": "\n按 Ctrl-C 结束。\n",
+	"pelt hub: control on %d/tcp\n\nOn each host of the fleet, paste, with a name of its own:\n": "pelt hub：控制端口 %d/tcp\n\n在机群的每台主机上粘贴，并各取一个名字：\n",
+	"\nThen, here: pelt hosts%s\nCtrl-C ends the hub; hosts come back when it starts again.\n":   "\n然后在这里：pelt hosts%s\n按 Ctrl-C 结束 hub；再次启动后主机会自己回来。\n",
+	"It asks for the code, which stands in %s.\n":                                                "它会要求输入口令，口令在 %s 中。\n",
+	"pelt: other users of this host can read --code; --code-file and $PELT_CODE hide it":         "pelt：本机的其他用户能看到 --code；用 --code-file 或 $PELT_CODE 可以避免",
+	"Code (it was printed there): ":                                                              "口令（在对端打印）：", "no run is kept yet; pelt demo makes one": "还没有保存的运行；pelt demo 可以做一个",
 	"no kept run matches, of %d": "保存的 %d 次运行都不符合", "removed %s": "已删除 %s",
 
 	// Of quantities.

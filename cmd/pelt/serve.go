@@ -278,7 +278,7 @@ func invitation(s run.ServeOptions, code, note string) string {
 		}
 		fmt.Fprint(&b, l.Sayf("\nor, with iperf3 in place of pelt:\n\n    iperf3 -u -c %v%s --get-server-output\n", addresses[0], port))
 	}
-	fmt.Fprint(&b, l.Say("\nCtrl-C ends it; the code ends with it.\n"))
+	fmt.Fprint(&b, l.Say("\nCtrl-C ends it.\n"))
 	return b.String()
 }
 
