@@ -646,6 +646,18 @@ var generalSentences = map[string]string{
 	"why.message-long": `the message is too long for the control connection: try fewer flows or streams`,
 	"why.hub-forbids":  `the hub did not allow it: is it of this version of pelt?`,
 	"why.no-session":   `no such session here (any more)`,
+	"why.lab-rights": `{name}[: {text}]: needs CAP_SYS_ADMIN and CAP_NET_ADMIN; run it with sudo, or in an ` +
+		`unprivileged user namespace where the kernel allows one`,
+	"why.lab-fast-rights": `load the fast path of lab {name}[: {text}]: needs CAP_BPF and CAP_NET_ADMIN, not in a user ` +
+		`namespace; run it with sudo`,
+	"why.lab-kernel-lacks": `this kernel has no {name} ({config})[: {text}]`,
+	"why.lab-version": `another version of pelt holds the lab (it speaks {version}, this one {own_version}); take it down ` +
+		`with that one`,
+	"why.lab-refuses":      `the links of the lab cannot become that`,
+	"why.lab-taken":        `lab name "{name}" is taken; take that lab down first or choose another name`,
+	"why.lab-ends":         `the lab is going down`,
+	"why.lab-watches":      `it watches a trial for this client already`,
+	"why.lab-watches-none": `it watches no trial`,
 	"why.order-field": `the order's {name} is wrong[ ({value})][: want {least} to {most}|: want at most {most}|` +
 		`: want {least}]`,
 	"why.order-unknown":     `there is no order "{name}"`,

@@ -35,6 +35,8 @@ func Attach(name string) (*Lab, error) {
 	return l, nil
 }
 
+var errOtherLinks = errors.New("the holder told of other nodes and links than the lab's topology has")
+
 func (l *Lab) attach() (err error) {
 	var told heldLab
 	files, err := l.holder.askForFiles(request{Do: join}, &told)
@@ -53,7 +55,7 @@ func (l *Lab) attach() (err error) {
 		return err
 	}
 	if len(told.Nodes) != len(l.spec.nodes) || len(told.Nodes) > len(l.held) || len(told.Links) != len(l.spec.links) {
-		return errors.New("the holder told of other nodes and links than the lab's topology has")
+		return errOtherLinks
 	}
 	for i, info := range told.Nodes {
 		if len(info.Interfaces) == 0 {

@@ -35,7 +35,7 @@ func changed(t topologySpec, made, plans []linkPlan, changes []model.Link) (next
 		}
 		any, shaped := false, false
 		eachDirection(t, where, func(link, direction int) {
-			l, applyErr := c.Apply(next[link].toward[direction])
+			l, applyErr := c.Apply(next[link].Toward[direction])
 			if applyErr != nil {
 				var field *model.FieldError
 				if errors.As(applyErr, &field) {
@@ -44,7 +44,7 @@ func changed(t topologySpec, made, plans []linkPlan, changes []model.Link) (next
 				err = linkError(where, "%v", applyErr)
 				return
 			}
-			next[link].toward[direction] = l
+			next[link].Toward[direction] = l
 			any, reached[link][direction] = true, true
 			shaped = shaped || l.Rate > 0 || l.QueuePackets == 0 && l.QueueBytes == 0 && l.OverheadBytes == 0
 		})
@@ -73,8 +73,8 @@ func (p linkPlan) canBecome(t topologySpec, link int, made linkPlan) error {
 	if made.emulated() {
 		return p.check(t, link, true)
 	}
-	for direction, l := range p.toward {
-		before, is, why := made.toward[direction], "a plain cable", ""
+	for direction, l := range p.Toward {
+		before, is, why := made.Toward[direction], "a plain cable", ""
 		if before.Rate > 0 {
 			is = "shaped by the kernel's tbf"
 		}

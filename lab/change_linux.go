@@ -13,11 +13,31 @@ import (
 // The error is a *UsageError for what the links cannot become.
 func (l *Lab) SetLinks(changes []model.Link, o SetOptions) (list []LinkChanged, err error) {
 	if l.holder != nil {
+		if err := l.checkHeld(changes); err != nil {
+			return nil, err
+		}
 		err = l.holder.ask(request{Do: set, Changes: changes, Dry: o.Dry, Temporary: o.Temporary}, &list)
 		return list, err
 	}
 	list, _, err = l.setLinks(changes, o.Dry)
 	return list, err
+}
+
+// checkHeld finds what the links of a lab that another process holds cannot become, as they are now.
+func (l *Lab) checkHeld(changes []model.Link) error {
+	var told heldLab
+	if err := l.holder.ask(request{Do: describe}, &told); err != nil {
+		return err
+	}
+	var made, plans []linkPlan
+	for _, k := range told.Links {
+		made, plans = append(made, k.Made), append(plans, k.Plan)
+	}
+	if len(plans) != len(l.spec.links) {
+		return errOtherLinks
+	}
+	_, _, err := changed(l.spec, made, plans, changes)
+	return err
 }
 
 // setLinks also returns what the directions were before, by link and direction.
@@ -38,7 +58,7 @@ func (l *Lab) setLinks(changes []model.Link, dry bool) (list []LinkChanged, befo
 		for d, one := range ways {
 			if one {
 				at := [2]int{i, d}
-				before[at], now[at] = plans[i].toward[d], next[i].toward[d]
+				before[at], now[at] = plans[i].Toward[d], next[i].Toward[d]
 				from, to := l.spec.ends(i, d)
 				list = append(list, LinkChanged{from, to, before[at], now[at]})
 			}
@@ -62,7 +82,7 @@ func (l *Lab) putBack(before map[[2]int]model.Link) error {
 func (l *Lab) become(next map[[2]int]model.Link) (err error) {
 	before := map[[2]int]model.Link{}
 	for at, asked := range next {
-		was := l.links[at[0]].plan.toward[at[1]]
+		was := l.links[at[0]].plan.Toward[at[1]]
 		if was == asked {
 			continue
 		}
@@ -89,12 +109,12 @@ func (l *Lab) setWay(at [2]int, asked model.Link) error {
 			return err
 		}
 		defer s.rt.Close()
-		if err = s.setTBF(place.Iface, tbfOf(asked, k.plan.mtu), 0); err == nil {
-			k.plan.toward[d] = asked
+		if err = s.setTBF(place.Iface, tbfOf(asked, k.plan.MTU), 0); err == nil {
+			k.plan.Toward[d] = asked
 		}
 		return err
 	}
-	k.plan.toward[d] = asked
+	k.plan.Toward[d] = asked
 	k.draw(d, l.seed)
 	k.cable.Set(d, k.ways[d].settings)
 	return nil
@@ -112,7 +132,7 @@ func (l *Lab) RestartDraws(seed uint64) {
 				continue
 			}
 			if seed > 0 {
-				k.plan.toward[d].Seed = seed
+				k.plan.Toward[d].Seed = seed
 			}
 			k.ways[d].seed = 0
 			k.draw(d, l.seed)

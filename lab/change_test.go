@@ -33,10 +33,10 @@ func TestChanged(t *testing.T) {
 	}
 	for i, want := range []string{"rate=1mbit,delay=5ms", "rate=1mbit,delay=5ms", "rate=1mbit,delay=9ms",
 		"rate=1mbit,delay=5ms"} {
-		if got := next[i/2].toward[i%2].Words(); got != want {
+		if got := next[i/2].Toward[i%2].Words(); got != want {
 			t.Errorf("%s: %s, want %s", spec.wayName(i/2, i%2), got, want)
 		}
-		if got := plans[i/2].toward[i%2].Words(); got != "rate=1mbit,delay=5ms,loss=1%" {
+		if got := plans[i/2].Toward[i%2].Words(); got != "rate=1mbit,delay=5ms,loss=1%" {
 			t.Errorf("%s was changed itself: %s", spec.wayName(i/2, i%2), got)
 		}
 	}

@@ -42,7 +42,7 @@ func (b *builder) emulate(k *Link, ports [2]port) error {
 		return missing("TAP interfaces, so no link can be emulated", "CONFIG_TUN, module tun", err)
 	}
 	for d := range ports {
-		if err := b.plug(b.end(k, ports, d), k.plan.mtu); err != nil {
+		if err := b.plug(b.end(k, ports, d), k.plan.MTU); err != nil {
 			return err
 		}
 	}
@@ -60,7 +60,7 @@ func linkMemory() int64 {
 // draw has a direction do what its plan says. Drawn is the seed where none is asked.
 func (k *Link) draw(d int, drawn uint64) {
 	w := &k.ways[d]
-	set := settingsOf(k.plan.toward[d])
+	set := settingsOf(k.plan.Toward[d])
 	seed := cmp.Or(set.Seed, drawn)
 	if w.changes++; w.seed != seed { // a link made with that seed draws the same
 		w.seed, w.changes = seed, 0

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pelt/finding"
 	"pelt/lab/userlink"
 	"pelt/model"
 )
@@ -46,7 +47,7 @@ func Hold(ctx context.Context, name, topology string, links []model.Link, identi
 	}
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socketName(os.Geteuid(), name), Net: "unix"})
 	if errors.Is(err, unix.EADDRINUSE) {
-		return usagef("lab name %q is taken; take that lab down first or choose another name", name)
+		return &UsageError{finding.NewFault(model.LabTaken, "name", name)}
 	}
 	if err != nil {
 		return fmt.Errorf("hold lab %s: %w", name, err)
@@ -122,7 +123,7 @@ func (h *holder) serve(conn *net.UnixConn) {
 		if out.Encode(answer) != nil {
 			return
 		}
-		if r.Do == down && answer.Error == "" {
+		if r.Do == down && answer.Fault == nil {
 			h.stop()
 		}
 	}
@@ -142,10 +143,9 @@ func (s *session) answer(r request) (any, error) {
 	defer h.mu.RUnlock()
 	switch {
 	case r.Format != holderFormat:
-		return nil, fmt.Errorf("format %.40q: this lab is held by a pelt that speaks %s; use the same version",
-			r.Format, holderFormat)
+		return nil, finding.NewFault(model.LabVersion, "version", holderFormat, "own_version", model.Clip(r.Format))
 	case h.closed:
-		return nil, errors.New("the lab is going down")
+		return nil, finding.NewFault(model.LabEnds)
 	}
 	switch r.Do {
 	case describe:
@@ -163,7 +163,7 @@ func (s *session) answer(r request) (any, error) {
 		return list, err
 	case watch:
 		if s.watch != nil {
-			return nil, errors.New("it watches a trial for this client already")
+			return nil, finding.NewFault(model.LabWatches)
 		}
 		var err error
 		s.watch, err = h.lab.WatchLinks(r.Trial, r.Flows, h.identify)
@@ -171,13 +171,13 @@ func (s *session) answer(r request) (any, error) {
 	case collect:
 		w := s.watch
 		if s.watch = nil; w == nil {
-			return nil, errors.New("it watches no trial")
+			return nil, finding.NewFault(model.LabWatchesNone)
 		}
 		return w.Collect()
 	case down:
 		return nil, nil
 	}
-	return nil, fmt.Errorf("unknown request %.40q", r.Do)
+	return nil, finding.NewFault(model.OrderUnknown, "name", model.Clip(string(r.Do)))
 }
 
 func (h *holder) describe() heldLab {
@@ -186,7 +186,7 @@ func (h *holder) describe() heldLab {
 		told.Nodes = append(told.Nodes, n.info)
 	}
 	for _, k := range h.lab.links {
-		told.Links = append(told.Links, heldLink{k.emulated, [2]shaper{k.ways[0].shaper, k.ways[1].shaper}})
+		told.Links = append(told.Links, heldLink{k.emulated, [2]shaper{k.ways[0].shaper, k.ways[1].shaper}, k.made, k.plan})
 	}
 	return told
 }

@@ -77,13 +77,13 @@ func (k *Link) backend(direction int) string {
 func (l *Lab) shapes() (list []model.LabLink) {
 	for _, k := range l.links {
 		for d := range k.ways {
-			one := model.LabLink{From: k.Ends[d], To: k.Ends[1-d], Backend: k.backend(d), Settings: k.plan.toward[d]}
+			one := model.LabLink{From: k.Ends[d], To: k.Ends[1-d], Backend: k.backend(d), Settings: k.plan.Toward[d]}
 			set := &one.Settings
 			switch one.Backend {
 			case ByCable:
 				continue
 			case ByTBF:
-				p := tbfOf(*set, k.plan.mtu)
+				p := tbfOf(*set, k.plan.MTU)
 				set.QueuePackets, set.QueueBytes = int(p.limitPackets), int(p.limitBytes)
 				one.At = l.spec.shaperPlace(k.number, d)
 			default:
@@ -177,9 +177,9 @@ func (l *Lab) Links() (list []LinkWay, err error) {
 			return nil, err
 		}
 		for d := range k.ways {
-			one := LinkWay{From: k.Ends[d], To: k.Ends[1-d], Backend: k.backend(d), Settings: k.plan.toward[d]}
-			if k.plan.mtu != defaultMTU {
-				one.Settings.MTU = k.plan.mtu
+			one := LinkWay{From: k.Ends[d], To: k.Ends[1-d], Backend: k.backend(d), Settings: k.plan.Toward[d]}
+			if k.plan.MTU != defaultMTU {
+				one.Settings.MTU = k.plan.MTU
 			}
 			switch one.Backend {
 			case model.BackendUser:

@@ -33,12 +33,12 @@ func (b *builder) buildLink(link int, ports [2]port) error {
 	case relay != nil:
 		err = b.splice(k, ports, relay, inner)
 	default:
-		err = b.veth(k.plan.mtu, b.end(k, ports, 0), b.end(k, ports, 1))
+		err = b.veth(k.plan.MTU, b.end(k, ports, 0), b.end(k, ports, 1))
 	}
 	if err != nil {
 		return err
 	}
-	for d, asked := range k.plan.toward {
+	for d, asked := range k.plan.Toward {
 		if !k.plan.shaped(d) {
 			continue
 		}
@@ -46,13 +46,13 @@ func (b *builder) buildLink(link int, ports [2]port) error {
 		if b.spec.atRouter(link, d) {
 			at, name = b.spaces[ports[d].node], k.ways[d].iface
 		}
-		if err := at.setTBF(name, tbfOf(asked, k.plan.mtu), newTBF); err != nil {
+		if err := at.setTBF(name, tbfOf(asked, k.plan.MTU), newTBF); err != nil {
 			return err
 		}
 		k.ways[d].shaper = shaper{slices.Index(b.spaces, at), name}
 	}
 	for _, p := range ports {
-		if err := b.equip(p, k.plan.mtu); err != nil {
+		if err := b.equip(p, k.plan.MTU); err != nil {
 			return err
 		}
 	}
@@ -62,7 +62,7 @@ func (b *builder) buildLink(link int, ports [2]port) error {
 // splice joins two nodes by a relay between them.
 func (b *builder) splice(k *Link, ports [2]port, relay *space, inner [2]string) error {
 	for d := range ports {
-		if err := b.veth(k.plan.mtu, b.end(k, ports, d), vethEnd{s: relay, name: inner[d]}); err != nil {
+		if err := b.veth(k.plan.MTU, b.end(k, ports, d), vethEnd{s: relay, name: inner[d]}); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"pelt/finding"
 	"pelt/internal/netns"
 	"pelt/model"
 )
@@ -295,11 +296,10 @@ const (
 // explain turns what the kernel said into what the user can do about it.
 func explain(doing string, err error) error {
 	switch {
-	case errors.As(err, new(*advised)):
+	case errors.As(err, new(*finding.Fault)):
 		return err
 	case errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES):
-		return lacksRights(doing, "CAP_SYS_ADMIN and CAP_NET_ADMIN",
-			"run it with sudo, or in an unprivileged user namespace where the kernel allows one", err)
+		return lacksRights(model.LabRights, doing, err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }

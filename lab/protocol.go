@@ -11,12 +11,14 @@ import (
 	"sync"
 	"time"
 
+	"pelt/finding"
 	"pelt/model"
+	"pelt/words"
 )
 
 // Between a holder and its clients each message is one JSON value on a unix socket. Files
 // come with the white space before a reply.
-const holderFormat = "pelt/lab/8"
+const holderFormat = "pelt/lab/9"
 
 type verb string
 
@@ -41,29 +43,35 @@ type request struct {
 }
 
 type reply struct {
-	Format string `json:"format"`
-	Error  string `json:"error,omitempty"`
-	Usage  bool   `json:"usage,omitempty"` // the error is of what was asked
-	Value  any    `json:"value,omitempty"`
+	Format string        `json:"format"`
+	Fault  *model.Reason `json:"fault,omitempty"`
+	Usage  bool          `json:"usage,omitempty"` // the fault is of what was asked
+	Value  any           `json:"value,omitempty"`
 }
 
 func replyOf(value any, err error) reply {
-	if err != nil {
-		return reply{Format: holderFormat, Error: err.Error(), Usage: errors.As(err, new(*UsageError))}
+	if err == nil {
+		return reply{Format: holderFormat, Value: value}
 	}
-	return reply{Format: holderFormat, Value: value}
+	why, usage := finding.ReasonOf(err), errors.As(err, new(*UsageError))
+	if why.Code == model.HostFault { // its text is a sentence of this program
+		if why.Text = model.SystemSaid(err); usage {
+			why = model.Reason{Code: model.LabRefuses} // the client checks before it asks, and says what is wrong
+		}
+	}
+	return reply{Format: holderFormat, Fault: &why, Usage: usage}
 }
 
 func (r reply) err() error {
 	switch {
 	case r.Format != holderFormat:
-		return fmt.Errorf("another version of pelt holds the lab (it speaks %.40q, this one %s); take it down with that one", r.Format, holderFormat)
+		return finding.NewFault(model.LabVersion, "version", model.Clip(r.Format), "own_version", holderFormat)
+	case r.Fault == nil:
+		return nil
 	case r.Usage:
-		return &UsageError{Text: r.Error}
-	case r.Error != "":
-		return errors.New(r.Error)
+		return &UsageError{&finding.Fault{Reason: *r.Fault}}
 	}
-	return nil
+	return &finding.Fault{Reason: *r.Fault}
 }
 
 // heldLab is a lab as its holder describes it.
@@ -76,6 +84,8 @@ type heldLab struct {
 type heldLink struct {
 	Emulated bool      `json:"emulated"`
 	Shapers  [2]shaper `json:"shapers"`
+	Made     linkPlan  `json:"made"`
+	Plan     linkPlan  `json:"plan"`
 }
 
 // client is a connection to the process that holds a lab. What it watches or
@@ -125,7 +135,7 @@ func (c *client) askForFiles(req request, value any) (files []*os.File, err erro
 		err = errors.Join(r.err(), err)
 	}
 	if err != nil && !errors.As(err, new(*UsageError)) {
-		return nil, fmt.Errorf("ask the holder of lab %s: %w", c.name, err)
+		return nil, words.Errorf("ask the holder of lab %s: %w", c.name, err)
 	}
 	return nil, errors.Join(err, c.conn.SetDeadline(time.Time{}))
 }

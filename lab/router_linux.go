@@ -15,6 +15,7 @@ import (
 	"pelt/internal/nic"
 	"pelt/lab/fastpath"
 	"pelt/lab/routerlog"
+	"pelt/model"
 )
 
 // routerState is what a lab's router was made to be.
@@ -218,8 +219,7 @@ func (b *builder) openFast() error {
 			return kernelLacks("fast path", fastConfig, err)
 		}
 		if errors.Is(err, unix.EPERM) {
-			return lacksRights("load the fast path of lab "+b.spec.name,
-				"CAP_BPF and CAP_NET_ADMIN, not in a user namespace", "run it with sudo", unix.EPERM)
+			return lacksRights(model.LabFastRights, b.spec.name, unix.EPERM)
 		}
 		if err != nil {
 			return err

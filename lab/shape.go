@@ -14,9 +14,9 @@ import (
 
 // linkPlan is one link of a lab, ready to be built.
 type linkPlan struct {
-	mtu    int
-	user   bool          // it is to be emulated in any case
-	toward [2]model.Link // settings of each direction. 0: from a to b, 1: from b to a
+	MTU    int           `json:"mtu"`
+	User   bool          `json:"user,omitempty"` // it is to be emulated in any case
+	Toward [2]model.Link `json:"toward"`         // settings of each direction. 0: from a to b, 1: from b to a
 }
 
 const defaultMTU = 1500
@@ -24,7 +24,7 @@ const defaultMTU = 1500
 // emulated reports whether a link does to frames what a rate and a queue do not,
 // or is asked to be done in user space.
 func (p linkPlan) emulated() bool {
-	return p.user || p.toward[0].Impaired() || p.toward[1].Impaired()
+	return p.User || p.Toward[0].Impaired() || p.Toward[1].Impaired()
 }
 
 // planLinks merges the asked links over the topology's: a later entry overrides
@@ -32,7 +32,7 @@ func (p linkPlan) emulated() bool {
 func planLinks(t topologySpec, links []model.Link) ([]linkPlan, error) {
 	plans := make([]linkPlan, len(t.links))
 	for i := range plans {
-		plans[i].mtu = defaultMTU
+		plans[i].MTU = defaultMTU
 	}
 	for _, l := range links {
 		if err := checkLink(t, l); err != nil {
@@ -40,11 +40,11 @@ func planLinks(t topologySpec, links []model.Link) ([]linkPlan, error) {
 		}
 		eachDirection(t, l, func(link, direction int) {
 			p := &plans[link]
-			p.mtu = cmp.Or(l.MTU, p.mtu)
+			p.MTU = cmp.Or(l.MTU, p.MTU)
 			if l.Backend != "" {
-				p.user = l.Backend == model.BackendUser
+				p.User = l.Backend == model.BackendUser
 			}
-			p.toward[direction] = l.Over(p.toward[direction])
+			p.Toward[direction] = l.Over(p.Toward[direction])
 		})
 	}
 	for _, l := range links { // a queue may come before its rate
@@ -55,7 +55,7 @@ func planLinks(t topologySpec, links []model.Link) ([]linkPlan, error) {
 			continue
 		}
 		shaped := false
-		eachDirection(t, l, func(link, direction int) { shaped = shaped || plans[link].toward[direction].Rate > 0 })
+		eachDirection(t, l, func(link, direction int) { shaped = shaped || plans[link].Toward[direction].Rate > 0 })
 		if !shaped {
 			return nil, linkError(l, "%s", what)
 		}
@@ -67,7 +67,7 @@ func planLinks(t topologySpec, links []model.Link) ([]linkPlan, error) {
 		if !p.emulated() {
 			continue
 		}
-		for direction, l := range p.toward {
+		for direction, l := range p.Toward {
 			if why := ineffective(l); why != "" {
 				return nil, usagef("link %s: %s", t.wayName(i, direction), why)
 			}
@@ -90,12 +90,12 @@ func frameTime(bytes int, rate unit.BitRate) time.Duration {
 
 // check returns what the directions of a link cannot do.
 func (p linkPlan) check(t topologySpec, link int, emulated bool) error {
-	if emulated && p.mtu > maxTAP {
+	if emulated && p.MTU > maxTAP {
 		return usagef("link %s: an emulated link's mtu is at most %d B, not %d: "+
-			"its frames have a header in the same 64 KiB", t.linkName(link), maxTAP, p.mtu)
+			"its frames have a header in the same 64 KiB", t.linkName(link), maxTAP, p.MTU)
 	}
-	frame := p.mtu + etherHeader
-	for direction, l := range p.toward {
+	frame := p.MTU + etherHeader
+	for direction, l := range p.Toward {
 		why := ""
 		switch {
 		case l.Rate > 0 && l.QueueBytes > 0 && l.QueueBytes < frame:
@@ -202,7 +202,7 @@ func tbfOf(l model.Link, mtu int) tbfPlan {
 }
 
 // shaped reports whether the kernel's tbf keeps the rate of a direction.
-func (p linkPlan) shaped(direction int) bool { return p.toward[direction].Rate > 0 && !p.emulated() }
+func (p linkPlan) shaped(direction int) bool { return p.Toward[direction].Rate > 0 && !p.emulated() }
 
 // atRouter reports whether a direction is shaped on the interface of the router that it
 // leaves; else on a relay spliced into the link. The egress of an end is never used,

@@ -23,8 +23,8 @@ func TestNothingIsShapedOnAnEnd(t *testing.T) {
 			}
 		}
 	}
-	if !(linkPlan{toward: [2]model.Link{{Rate: 1e6}}}).shaped(0) || (linkPlan{}).shaped(0) ||
-		(linkPlan{user: true, toward: [2]model.Link{{Rate: 1e6}}}).shaped(0) {
+	if !(linkPlan{Toward: [2]model.Link{{Rate: 1e6}}}).shaped(0) || (linkPlan{}).shaped(0) ||
+		(linkPlan{User: true, Toward: [2]model.Link{{Rate: 1e6}}}).shaped(0) {
 		t.Error("tbf keeps a rate, and no other")
 	}
 }

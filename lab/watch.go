@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"syscall"
 
 	"pelt/lab/userlink"
 	"pelt/model"
@@ -16,7 +15,7 @@ import (
 type LinkAccount struct {
 	Results  [2]model.LinkResult `json:"results"`         // in the order of Link.Ends, and back
 	Unlisted uint64              `json:"unlisted"`        // verdicts for which there was no room
-	Doubt    string              `json:"doubt,omitempty"` // why the results are not complete
+	Doubt    model.Reasons       `json:"doubt,omitempty"` // why the results are not complete
 	// in the order in which they fell, one direction after the other
 	Verdicts verdicts `json:"verdicts"`
 }
@@ -112,10 +111,7 @@ func (x *LinkWatch) Collect() (list []LinkAccount, err error) {
 		a.Verdicts, a.Unlisted = append(lists[0], lists[1]...), unlisted[0]+unlisted[1]
 		now, err := w.link.read()
 		if err != nil {
-			a.Doubt = err.Error()
-			if system := syscall.Errno(0); errors.As(err, &system) {
-				a.Doubt = system.Error()
-			}
+			a.Doubt = model.Reasons{{Code: model.HostFault, Text: model.SystemSaid(err)}}
 		}
 		for d := range now {
 			a.Results[d] = now[d].since(w.before[d], w.results[d])

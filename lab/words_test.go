@@ -42,9 +42,9 @@ func planned(topology string, texts []string) (string, error) {
 	plans, err := planLinks(spec, links)
 	var out strings.Builder
 	for i, p := range plans {
-		for direction, way := range p.toward {
-			if words := way.Words(); words != "" || p.mtu != 1500 {
-				fmt.Fprintln(&out, strings.TrimSpace(fmt.Sprintf("%s: mtu %d %s", spec.wayName(i, direction), p.mtu,
+		for direction, way := range p.Toward {
+			if words := way.Words(); words != "" || p.MTU != 1500 {
+				fmt.Fprintln(&out, strings.TrimSpace(fmt.Sprintf("%s: mtu %d %s", spec.wayName(i, direction), p.MTU,
 					words)))
 			}
 		}

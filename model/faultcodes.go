@@ -223,6 +223,17 @@ const (
 	IperfSentNothing    = "iperf-sent-nothing"
 	IperfOverRate       = "iperf-over-rate"
 
+	// Why a lab is not made, or its holder does not do what it is asked.
+	LabRights      = "lab-rights" // Name: what was to be done
+	LabFastRights  = "lab-fast-rights"
+	LabKernelLacks = "lab-kernel-lacks"
+	LabVersion     = "lab-version"
+	LabRefuses     = "lab-refuses"
+	LabTaken       = "lab-taken"
+	LabEnds        = "lab-ends"
+	LabWatches     = "lab-watches"
+	LabWatchesNone = "lab-watches-none"
+
 	// Why a path could not be set up, or a record is not whole.
 	CommandFailed = "command-failed"
 	CommandLong   = "command-long"

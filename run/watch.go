@@ -275,8 +275,8 @@ func (w *linkWatch) results(nodes []node, alone bool) (links []model.LinkResult,
 		} else if alone {
 			doubts = append(doubts, why...)
 		}
-		if a.Doubt != "" {
-			doubts = append(doubts, model.Reason{Code: model.LinkUnread, Link: n.name, Text: a.Doubt})
+		if len(a.Doubt) > 0 {
+			doubts = append(doubts, model.Reason{Code: model.LinkUnread, Link: n.name, Of: a.Doubt})
 		}
 	}
 	return links, append(doubts, linkDoubts(judged)...)

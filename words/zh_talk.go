@@ -26,6 +26,8 @@ var chineseTalk = map[string]string{
 	"--live: standard input and standard error are no terminal, so lines tell of the test":              "--live：标准输入和标准错误不是终端，改为逐行显示",
 	"not root: building the lab in an unprivileged user namespace":                                      "不是 root：在非特权用户命名空间里建立实验环境",
 
+	"ask the holder of lab %s: %w": "询问实验环境 %s 的持有进程：%w",
+
 	// What could not be read of a host.
 	"network namespace": "网络命名空间", "driver statistics": "驱动统计", "qdiscs": "排队规则", "netfilter": "netfilter",
 	"nft rules": "nft 规则", "conntrack": "连接跟踪",
@@ -413,7 +415,6 @@ var chineseTalk = map[string]string{
 	"no lab named %q; lab list shows those that are up, lab up makes one":                                    "没有名为 %q 的实验环境；lab list 列出运行中的，lab up 可以建立",
 	"lab %s: user %d answers for it, not user %s: it is left alone":                                          "实验环境 %s：由用户 %d 负责，不是用户 %s：不动它",
 	"lab exec: no program named; as in: lab exec %s %s -- ip address":                                        "lab exec：没有写程序；例如：lab exec %s %s -- ip address",
-	"lab name %q is taken; take that lab down first or choose another name":                                  "实验环境的名字 %q 已被占用；请先结束那个，或换一个名字",
 	"lab %s has no node %q; there are %s":                                                                    "实验环境 %s 没有节点 %q；有 %s",
 	"lab name %q: want 1 to 32 of a-z, 0-9 and -":                                                            "实验环境的名字 %q：应为 1 到 32 个 a-z、0-9 和 -",
 	"lab name %q is a topology's; choose another":                                                            "实验环境的名字 %q 是拓扑的名字；请换一个",

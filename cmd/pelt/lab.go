@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -59,6 +60,9 @@ func newLabUp() *cobra.Command {
 				if name, err = freeName(args[0]); err != nil {
 					return err
 				}
+			}
+			if err := errors.Join(lab.CheckName(name), lab.Check(topology, links)); err != nil {
+				return err
 			}
 			text, err := json.Marshal(links)
 			if err != nil {
