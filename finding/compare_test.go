@@ -166,22 +166,6 @@ func TestCompareRefusals(t *testing.T) {
 	}
 }
 
-// Runs of the same settings of which each lacks what the other measured have the settings in common.
-func TestCompareUnlikeMetrics(t *testing.T) {
-	a, b := variants(plainOnly), variants(plainOnly)
-	b.ID = "b"
-	for i := range a.Results {
-		for j := range a.Results[i].Flows {
-			a.Results[i].Flows[j].Delay, b.Results[i].Flows[j].RoundTrip = nil, &model.Percentiles{Count: 9, P50: 1e6,
-				P99: 2e6}
-		}
-	}
-	_, err := Compare(Question{Docs: []*model.Document{a, b}, Metrics: table.Named("delay")})
-	if no := (*Refusal)(nil); !errors.As(err, &no) || no.Code != "compare.unmeasured" {
-		t.Errorf("%v", err)
-	}
-}
-
 func TestInterval(t *testing.T) {
 	inf := math.Inf(1)
 	for want, e := range map[string]table.Effect{"-50 % to +20 %": {Low: -0.5, High: 0.2},
@@ -322,21 +306,6 @@ func TestAsk(t *testing.T) {
 		if text := fmt.Sprint(got, " ", err); text != c.want {
 			t.Errorf("%s: %s; want %s", name, text, c.want)
 		}
-	}
-}
-
-// Each search of a run that ended is a repeat: the one that was cut has no rate yet.
-func TestCompareCutSearches(t *testing.T) {
-	whole := searchedTimes(t, 3, over(250e3, model.LayerNetwork))
-	cut := searchedTimes(t, 3, over(250e3, model.LayerNetwork))
-	cut.ID, cut.Complete, cut.Results = "cut", false, cut.Results[:len(cut.Results)-1]
-	c, err := Compare(Question{Docs: []*model.Document{whole, cut},
-		Metrics: []*table.Metric{table.MetricOf("holds_pps")}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a, b := c.Stat(c.Effects[0], 0).N, c.Stat(c.Effects[0], 1).N; len(c.Effects) != 1 || a != 3 || b != 2 {
-		t.Errorf("%d effects, of %d and %d searches: want one, of 3 and 2", len(c.Effects), a, b)
 	}
 }
 

@@ -288,24 +288,6 @@ func TestFailingTrialIsOpened(t *testing.T) {
 	}
 }
 
-// Searches of two runs are compared by the rates that they found, beside the floods.
-func TestCompareSearches(t *testing.T) {
-	noisy := func(limit float64) func(float64, *model.FlowResult) {
-		return func(pps float64, f *model.FlowResult) {
-			over(limit*(1+0.002*math.Mod(f.SendPPS, 3)), model.LayerNetwork)(pps, f)
-		}
-	}
-	a, b := searchedTimes(t, 3, noisy(250e3)), searchedTimes(t, 3, noisy(200e3))
-	b.ID = "def"
-	c, err := Compare(Question{Docs: []*model.Document{a, b}, Metrics: table.Named("loss_free")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(c.Effects) != 1 || c.Effects[0].Verdict != table.WorseThan || math.Abs(c.Effects[0].Change+0.2) > 0.03 {
-		t.Errorf("effects %+v; want one, about 20 %% worse", c.Effects)
-	}
-}
-
 // A search that found that each rate loses too much counts as the lowest one, in a report and in a comparison; one that could
 // not tell counts in neither.
 func TestCompareSearchesWithoutARate(t *testing.T) {
