@@ -33,21 +33,6 @@ func TestOffset(t *testing.T) {
 	}
 }
 
-// A list that found no room for all says of no step how much was lost in it.
-func TestCoursesOfAFullList(t *testing.T) {
-	var missing model.MarksWriter
-	missing.Add(3, 1, 0)
-	list := missing.Marks()
-	list.Unlisted = 1
-	_, courses := BalanceOverTime(Input{Sender: "a", Receiver: "b", Flow: "up", Planned: 20, Attempted: 20,
-		Accepted: 20, Streams: []uint64{20},
-		Received: 18, Missing: []model.Marks{list}, MissingKnown: true, PerStep: []uint64{10,
-			10}, Nodes: []Node{{Name: "a"}, {Name: "b"}}})
-	if courses != nil {
-		t.Errorf("%v", courses)
-	}
-}
-
 // Every lost packet is in one step, and those of a line in no others.
 func TestCourses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -204,25 +204,3 @@ func TestEveryFaultIsNamed(t *testing.T) {
 		}
 	}
 }
-
-// Kernels before Linux 5.17 give no reasons: the function and the counters that moved tell.
-func TestFaultsWithoutReasons(t *testing.T) {
-	for name, f := range faults() {
-		if f.reason == "" {
-			continue
-		}
-		in := f.input(true)
-		in.Nodes[0].Observation.Drops.Sites[0].Reason = ""
-		l := Balance(in)
-		agree(t, in, l)
-		want := cmp.Or(map[string]string{ // where no counter tells
-			"bridge, unknown unicast, one port": "network/BRIDGE_PORT",
-			"tun without a reader":              "network/ring-full",
-			"security module at the socket":     "receiver-udp/SOCKET_FILTER",
-			"memory reserve at the socket":      "receiver-udp/SOCKET_FILTER",
-		}[name], f.on)
-		if got := l.Lines[0].Layer + "/" + l.Lines[0].Cause; len(l.Lines) != 1 || got != want {
-			t.Errorf("%s: got %s, want one line %s", name, inWords(l), want)
-		}
-	}
-}
