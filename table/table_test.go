@@ -198,15 +198,3 @@ func TestHostOfMesh(t *testing.T) {
 		}
 	}
 }
-
-// A receiver of a star of a fleet has the name of its host, one of a lab that of its node.
-func TestReceiverNames(t *testing.T) {
-	for target, want := range map[string]string{"fleet:a..b,c": "b", "lab:star": "receiver-b"} {
-		flow := model.FlowResult{Receivers: []model.ReceiverShare{{Node: "receiver-b"}}}
-		d := &model.Document{Plan: model.Plan{Target: target},
-			Results: []model.Result{{Flows: []model.FlowResult{flow}}}}
-		if got := receiverName(Receivers(Rows(d))[0]).Text; got != want {
-			t.Errorf("%s: %q, want %q", target, got, want)
-		}
-	}
-}
