@@ -2,10 +2,10 @@ package lab
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"pelt/model"
+	"pelt/words"
 )
 
 // LinkChanged is a direction of a link that a change reached.
@@ -74,21 +74,25 @@ func (p linkPlan) canBecome(t topologySpec, link int, made linkPlan) error {
 		return p.check(t, link, true)
 	}
 	for direction, l := range p.Toward {
-		before, is, why := made.Toward[direction], "a plain cable", ""
+		before, is := made.Toward[direction], "a plain cable"
+		var why error
 		if before.Rate > 0 {
 			is = "shaped by the kernel's tbf"
 		}
 		switch {
 		case l.Impaired():
 			l.Rate, l.QueuePackets, l.QueueBytes, l.OverheadBytes = 0, 0, 0, 0
-			why = fmt.Sprintf("only an emulated link can do %s, and this one is %s; take the lab down, and up with --link backend=user", l.Words(), is)
+			why = words.Errorf("only an emulated link can do %s, and this one is %w; take the lab down, and up with "+
+				"--link backend=user", l.Words(), errors.New(is))
 		case l.Rate > 0 && before.Rate == 0:
-			why = "it was made without a rate, so nothing is there that could keep one; take the lab down, and up with a rate or with --link backend=user"
+			why = words.Errorf("it was made without a rate, so nothing is there that could keep one; take the lab down, " +
+				"and up with a rate or with --link backend=user")
 		case l.Rate == 0 && before.Rate > 0:
-			why = "its rate is the kernel's tbf, which cannot be without one; give a higher rate, or take the lab down, and up with --link backend=user"
+			why = words.Errorf("its rate is the kernel's tbf, which cannot be without one; give a higher rate, or take " +
+				"the lab down, and up with --link backend=user")
 		}
-		if why != "" {
-			return usagef("link %s: %s", t.wayName(link, direction), why)
+		if why != nil {
+			return t.wayError(link, direction, why)
 		}
 	}
 	return p.check(t, link, false)

@@ -134,7 +134,8 @@ func InUserNamespace() (ok bool, why string) {
 	restricted := readSetting("kernel/apparmor_restrict_unprivileged_userns") == "1" && os.Geteuid() != 0
 	if err := tryUserNamespace(); err != nil {
 		if restricted {
-			return false, "AppArmor forbids unprivileged user namespaces; sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 allows them"
+			return false, "AppArmor forbids unprivileged user namespaces; " +
+				"sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 allows them"
 		}
 		return false, fmt.Sprintf("the kernel refuses an unprivileged user namespace: %v", err)
 	}

@@ -20,5 +20,6 @@ func lacksRights(code, doing string, err error) error {
 }
 
 func kernelLacks(facility, config string, err error) error {
-	return finding.NewFault(model.LabKernelLacks, "name", facility, "config", config, "text", model.SystemSaid(err)).From(err)
+	return finding.NewFault(model.LabKernelLacks, "name", facility, "config", config,
+		"text", model.SystemSaid(err)).From(err)
 }

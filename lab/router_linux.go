@@ -60,7 +60,8 @@ func (s *routerState) endLog() error {
 // a lab that another process holds.
 func (l *Lab) SetRouter(words string) error {
 	if l.holder != nil {
-		return usagef("lab %s is held by another process, whose router stays as it is; want lab:%s, which is made for the run", l.holder.name, l.Facts().Topology)
+		return usagef("lab %s is held by another process, whose router stays as it is; want lab:%s, "+
+			"which is made for the run", l.holder.name, l.Facts().Topology)
 	}
 	c, err := l.spec.parseRouter(words)
 	if err != nil {

@@ -2,7 +2,7 @@ package lab
 
 import (
 	"cmp"
-	"fmt"
+	"errors"
 	"math"
 	"slices"
 	"time"
@@ -69,7 +69,7 @@ func planLinks(t topologySpec, links []model.Link) ([]linkPlan, error) {
 		}
 		for direction, l := range p.Toward {
 			if why := ineffective(l); why != "" {
-				return nil, usagef("link %s: %s", t.wayName(i, direction), why)
+				return nil, t.wayError(i, direction, errors.New(why))
 			}
 		}
 		if t.fast {
@@ -96,23 +96,31 @@ func (p linkPlan) check(t topologySpec, link int, emulated bool) error {
 	}
 	frame := p.MTU + etherHeader
 	for direction, l := range p.Toward {
-		why := ""
+		var why error
 		switch {
 		case l.Rate > 0 && l.QueueBytes > 0 && l.QueueBytes < frame:
-			why = fmt.Sprintf("a queue of %d B has no room for a frame of %d B; want at least that, or a number of packets",
+			why = words.Errorf("a queue of %d B has no room for a frame of %d B; want at least that, or a number of packets",
 				l.QueueBytes, frame)
 		case l.Rate > 0 && frameTime(frame, l.Rate) > longestFrame:
-			why = fmt.Sprintf("at %v a frame of %d B takes %v; want at least %v, or a smaller mtu", l.Rate, frame,
+			why = words.Errorf("at %v a frame of %d B takes %v; want at least %v, or a smaller mtu", l.Rate, frame,
 				frameTime(frame, l.Rate).Round(100*time.Millisecond),
 				unit.BitRate(math.Ceil(float64(frame)*8/longestFrame.Seconds()/100)*100))
 		case emulated:
-			why = settingsOf(l).Check()
+			if text := settingsOf(l).Check(); text != "" {
+				why = errors.New(text)
+			}
 		}
-		if why != "" {
-			return usagef("link %s: %s", t.wayName(link, direction), why)
+		if why != nil {
+			return t.wayError(link, direction, why)
 		}
 	}
 	return nil
+}
+
+// wayError says what one direction of a link cannot do.
+func (t topologySpec) wayError(link, direction int, why error) error {
+	from, to := t.ends(link, direction)
+	return usagef("link %s to %s: %w", from, to, why)
 }
 
 // eachDirection calls f for every link direction that l speaks of.

@@ -26,6 +26,13 @@ var chineseTalk = map[string]string{
 	"--live: standard input and standard error are no terminal, so lines tell of the test":              "--live：标准输入和标准错误不是终端，改为逐行显示",
 	"not root: building the lab in an unprivileged user namespace":                                      "不是 root：在非特权用户命名空间里建立实验环境",
 
+	"link %s to %s: %w": "链路 %s 到 %s：%w",
+	"only an emulated link can do %s, and this one is %w; take the lab down, and up with --link backend=user": "只有模拟链路能做到 %s，而这条是%w；请撤掉实验环境，再用 --link backend=user 建立",
+	"a plain cable": "普通线缆", "shaped by the kernel's tbf": "由内核的 tbf 限速",
+	"it was made without a rate, so nothing is there that could keep one; take the lab down, and up with a rate or with --link backend=user": "它建立时没有速率，没有东西能限速；请撤掉实验环境，再带速率或 --link backend=user 建立",
+	"its rate is the kernel's tbf, which cannot be without one; give a higher rate, or take the lab down, and up with --link backend=user":   "它的速率来自内核的 tbf，不能没有速率；请给更高的速率，或撤掉实验环境，再用 --link backend=user 建立",
+	"a queue of %d B has no room for a frame of %d B; want at least that, or a number of packets":                                            "%d B 的队列放不下一个 %d B 的帧；至少要这么大，或给出包数",
+	"at %v a frame of %d B takes %v; want at least %v, or a smaller mtu":                                                                     "%v 时一个 %d B 的帧要 %v；至少要 %v，或更小的 mtu",
 	"ask the holder of lab %s: %w": "询问实验环境 %s 的持有进程：%w",
 
 	// What could not be read of a host.
