@@ -155,19 +155,3 @@ func controlExamples(*testing.T) []example {
 	}
 	return out
 }
-
-// TestControlsOfSomeRows: a page shows the usable trials only; its places have the names of the answer's.
-func TestControlsOfSomeRows(t *testing.T) {
-	d := race{of: []transfer{{"cubic", 0, 90, 0}, {"bbr", 0, 90, 0}, {"cubic", 0.01, 11, 0}, {"bbr", 0.01, 70, 0}},
-		repeats: 1, invalid: 2}.doc()
-	rows := table.Rows(d)
-	all, usable := CompareControls(rows), CompareControls(table.Usable(rows))
-	if len(all.Groups) != 2 || len(usable.Groups) != 2 {
-		t.Fatalf("%d and %d places; want the two of one condition", len(all.Groups), len(usable.Groups))
-	}
-	for i, g := range usable.Groups {
-		if g.Name() != all.Groups[i].Name() {
-			t.Errorf("%q among usable trials, %q among all", g.Name(), all.Groups[i].Name())
-		}
-	}
-}

@@ -233,19 +233,6 @@ func TestSentencesAndCodes(t *testing.T) {
 	}
 }
 
-// TestLossFreeEachTrial: a rate that lost packets in one trial of three is not without loss.
-func TestLossFreeEachTrial(t *testing.T) {
-	d := made{pps: 300e3, bits: 1e9, sender: 10e3, sizes: []int{64}, repeats: 3}.doc()
-	for _, loss := range []float64{0, 0.05} {
-		d.Results[1].Flows[0].LossRatio = loss
-		g := table.Group{Rows: table.Rows(d)}
-		found := keptWhole([]table.Group{g}, g)
-		if got := found[0].Code == "curve.free"; got != (loss == 0) {
-			t.Errorf("with %v lost in one trial: %v", loss, texts(found))
-		}
-	}
-}
-
 // TestPathIsSaidOnly: the words of a stored finding have the target, and its reader reads of the path to it.
 func TestPathIsSaidOnly(t *testing.T) {
 	d := made{pps: 300e3, bits: 1e9, sender: 1e9, sizes: []int{64, 1472}, repeats: 1}.doc()

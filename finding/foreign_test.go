@@ -24,15 +24,3 @@ func foreignExamples(*testing.T) []example {
 	return examplesOf(map[string]*model.Document{"none of the packets down was lost, of the others 6 %": &whole,
 		"nothing arrived": &nothing, "one of three trials lost a packet": &single}, toolRule)
 }
-
-// TestForeignVersions: the version of another tool is not one of pelt.
-func TestForeignVersions(t *testing.T) {
-	a, b := sample.Iperf3(), sample.Iperf3()
-	b.Tool.Version = "3.12"
-	for _, d := range differences([]Side{{Doc: &a}, {Doc: &b}}, nil, true) {
-		if d.Setting == "iperf3 version" && d.Values[1] == "3.12" {
-			return
-		}
-	}
-	t.Error("the versions of iperf3 do not differ")
-}

@@ -29,12 +29,3 @@ func metricList() string {
 func TestWordsPage(t *testing.T) {
 	golden.Part(t, "../docs/words.md", "metrics", metricList())
 }
-
-// TestCapital: also a Chinese name begins a sentence.
-func TestCapital(t *testing.T) {
-	for name, want := range map[string]string{"": "", "up": "Up", "64 B": "64 B", "上行": "上行", "élan": "Élan"} {
-		if got := capital(name); got != want {
-			t.Errorf("%q begins as %q, want %q", name, got, want)
-		}
-	}
-}
