@@ -366,13 +366,3 @@ func TestHolm(t *testing.T) {
 		}
 	}
 }
-
-// Comparisons that are some of many tell less than alone.
-func TestFamily(t *testing.T) {
-	pairs := []Pair{{A: Sample{Values: []float64{100, 101, 102}}, B: Sample{Values: []float64{107, 108, 109}}}}
-	m := MetricOf("goodput_bps")
-	alone, among := Family(m, pairs, len(pairs))[0], Family(m, pairs, 1000)[0]
-	if !alone.Proven() || among.Proven() || among.Change != alone.Change || Family(m, pairs, 0)[0].P != alone.P {
-		t.Errorf("alone %+v, among many %+v", alone, among)
-	}
-}
