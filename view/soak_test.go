@@ -2,11 +2,9 @@ package view_test
 
 import (
 	"slices"
-	"testing"
 
 	"pelt/model"
 	"pelt/test/sample"
-	"pelt/view"
 )
 
 // day is a soak of 24 h with many cores watched, which loses 43 % from 14.4 h on.
@@ -27,14 +25,4 @@ func day() *model.Document {
 	r.Changes = []model.Change{{Kind: model.ChangeShift, Metric: "receive_pps", Flow: "up", StartS: from,
 		StartLowS: from, StartHighS: from, EndS: n, Before: 40e3, After: 22800, Size: -17200}}
 	return &d
-}
-
-// A document from outside may have an idle_ratio that is no core's.
-func TestSeriesOfNoCore(t *testing.T) {
-	d := sample.LongSoak()
-	d.Results[0].Series = append(d.Results[0].Series,
-		model.Series{Metric: "idle_ratio", At: "router", StepSeconds: 1, Values: []float64{1}})
-	if page := view.Run(&d); page.Verdict == "" {
-		t.Error("no verdict")
-	}
 }

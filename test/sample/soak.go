@@ -143,6 +143,7 @@ func SoakHostile() model.Document {
 	r.Series[0].Values[3], r.Series[1].Values[4], r.Series[2].Values[5] = inf, -inf, -1e300
 	r.Series = append(r.Series, model.Series{Metric: "lost_pps", Flow: "up", StepSeconds: inf, Values: []float64{1}},
 		model.Series{Metric: "lost_pps", Flow: "up", StartSeconds: nan, StepSeconds: 1, Values: []float64{1}},
-		model.Series{Metric: "lost_pps", Flow: "up", Layer: "x", StepSeconds: 1e-300, Values: []float64{1e308, 1e308}})
+		model.Series{Metric: "lost_pps", Flow: "up", Layer: "x", StepSeconds: 1e-300, Values: []float64{1e308, 1e308}},
+		model.Series{Metric: "idle_ratio", At: "router", StepSeconds: 1, Values: []float64{1}}) // of no core
 	return d
 }
