@@ -158,10 +158,7 @@ func (t *trial) meet(ctx context.Context) error {
 		if e.Order.Listen {
 			step = 1
 		}
-		met := answers[step][e.party].Ends[n].Met
-		if met == nil {
-			met = &meetingAnswer{}
-		}
+		met := cmp.Or(answers[step][e.party].Ends[n].Met, &meetingAnswer{})
 		var err error
 		if e.met, err = met.meeting(e.Order.Flow.Streams); err != nil {
 			return e.fault(finding.ReasonOf(err))

@@ -314,11 +314,7 @@ func setField(field any, v Value) (err error) {
 	case *unit.BitRate:
 		*to = unit.BitRate(v.Number)
 	case *unit.Rate:
-		text := v.Text
-		if text == "" {
-			text = strconv.FormatFloat(v.Number, 'f', -1, 64) + "pps"
-		}
-		*to, err = unit.ParseRate(text)
+		*to, err = unit.ParseRate(cmp.Or(v.Text, strconv.FormatFloat(v.Number, 'f', -1, 64)+"pps"))
 	case *[]netip.Addr:
 		*to, err = unit.ParseAddresses(v.Text)
 	case *bool:

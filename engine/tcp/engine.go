@@ -52,9 +52,6 @@ func (g *Engine) OpenFor(ctx context.Context, host engine.Host, order engine.Ord
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := check(order); err != nil {
-		return nil, err
-	}
 	if err := g.try(host, order); err != nil {
 		return nil, err
 	}
@@ -81,9 +78,6 @@ type Sockets struct{ *end }
 
 // SocketsFor makes such an end of a host. Each stream is taken before Connect.
 func (g *Engine) SocketsFor(host engine.Host, order engine.Order) (Sockets, error) {
-	if err := check(order); err != nil {
-		return Sockets{}, err
-	}
 	if err := g.try(host, order); err != nil {
 		return Sockets{}, err
 	}
@@ -92,8 +86,11 @@ func (g *Engine) SocketsFor(host engine.Host, order engine.Order) (Sockets, erro
 	return Sockets{e}, nil
 }
 
-// try finds out whether an order's options can be set on a host.
+// try finds out whether the engine carries an order, and whether its options can be set on a host.
 func (g *Engine) try(host engine.Host, order engine.Order) error {
+	if err := check(order); err != nil {
+		return err
+	}
 	return host.Do(func() error {
 		if g.config.Loaded && order.Role == engine.Send {
 			if err := loaded(order.Flow.Controls()); err != nil {

@@ -139,20 +139,11 @@ func newRole(e *Sockets) role {
 	}
 }
 
-func (e *Sockets) dial(host engine.Host) error {
+func (e *Sockets) dial(host engine.Host) (err error) {
 	e.ports, e.sockets = make([]uint16, len(e.order.Ports)), make([]socket, len(e.order.Ports))
 	for i := range e.sockets {
 		peer := netip.AddrPortFrom(e.order.Peer.Unmap(), e.order.Ports[i])
-		w, err := e.engine.socketMaker.dial(host, e.settings, i, peer)
-		if err != nil {
-			return openError(peer, err)
-		}
-		e.sockets[i] = w
-		if e.ports[i] = w.local().Port(); !slices.Contains(e.ports[:i], e.ports[i]) {
-			continue
-		}
-		// Streams from several addresses may get one port; what watches drops tells streams by ports.
-		if e.sockets[i], err = e.redial(host, i, peer, w); err != nil {
+		if e.sockets[i], err = e.dialApart(host, i, peer); err != nil {
 			return openError(peer, err)
 		}
 		e.ports[i] = e.sockets[i].local().Port()
@@ -178,13 +169,14 @@ func openError(peer netip.AddrPort, err error) error {
 	return &engine.Fault{Why: model.NewReason(model.OpenFailed, "peer", peer, "text", err), Cause: err}
 }
 
-// redial opens a stream's socket again until its port is no other stream's. The
-// one before is held meanwhile, so that its port does not come again.
-func (e *Sockets) redial(host engine.Host, i int, peer netip.AddrPort, held socket) (socket, error) {
-	w, err := e.engine.socketMaker.dial(host, e.settings, i, peer)
-	if err == nil && slices.Contains(e.ports[:i], w.local().Port()) {
-		w, err = e.redial(host, i, peer, w)
+// dialApart opens a stream's socket, whose port is no other stream's: streams from several addresses may get one port,
+// and what watches drops tells streams by ports. One that has such a port is held, so that the port does not come again.
+func (e *Sockets) dialApart(host engine.Host, i int, peer netip.AddrPort) (socket, error) {
+	held, err := e.engine.socketMaker.dial(host, e.settings, i, peer)
+	if err != nil || !slices.Contains(e.ports[:i], held.local().Port()) {
+		return held, err
 	}
+	w, err := e.dialApart(host, i, peer)
 	return w, errors.Join(err, held.close())
 }
 

@@ -1,6 +1,7 @@
 package sshbed
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"os"
@@ -67,12 +68,9 @@ func Start(t testing.TB, at netip.AddrPort, start func(*exec.Cmd) error, hosts .
 	write("known-changed", known(key("other")), 0o600)
 	var allowed, config strings.Builder
 	for _, h := range hosts {
-		public, port := key("of-"+h.Name), h.Port
+		public, port := key("of-"+h.Name), cmp.Or(h.Port, at.Port())
 		if h.Command != "" {
 			fmt.Fprintf(&allowed, "restrict,command=\"%s\" %s\n", strings.ReplaceAll(h.Command, `"`, `\"`), public)
-		}
-		if port == 0 {
-			port = at.Port()
 		}
 		knownHosts := file("known")
 		if h.Known != Right {

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -140,10 +141,7 @@ var colours = regexp.MustCompile("\x1b\\[[0-9]*m")
 func uncoloured(line string) string { return colours.ReplaceAllString(line, "") }
 
 func (p Page) verdict(n *live.Now) []string {
-	text := n.Verdict()
-	if text == "" {
-		text = n.Language.Say("no trial has ended.")
-	}
+	text := cmp.Or(n.Verdict(), n.Language.Say("no trial has ended."))
 	return p.wrap(n.Language.Say("So far: ")+text, "", "", max(p.Height/8, 1))
 }
 

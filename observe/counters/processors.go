@@ -1,6 +1,7 @@
 package counters
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -154,9 +155,7 @@ func ParseCPUInfo(text string) (name, part string, virtual bool) {
 		}
 	}
 	for _, key := range []string{"model name", "cpu model", "Model", "Hardware", "system type"} {
-		if name == "" {
-			name = values[key]
-		}
+		name = cmp.Or(name, values[key])
 	}
 	return name, values["CPU part"], slices.Contains(strings.Fields(values["flags"]), "hypervisor")
 }

@@ -1,6 +1,7 @@
 package counters
 
 import (
+	"cmp"
 	"errors"
 	"net"
 	"net/netip"
@@ -25,9 +26,7 @@ func RouteTo(do func(func() error) error, to netip.Addr, device string) (r model
 	_ = do(func() error { // what cannot be read stays unknown
 		for range maxTunnels {
 			kind, route, err := lookUp(to, device)
-			if r.Kind == "" {
-				r.Kind = kind
-			}
+			r.Kind = cmp.Or(r.Kind, kind)
 			if err != nil || kind != model.RouteUsable {
 				return err
 			}

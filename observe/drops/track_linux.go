@@ -74,10 +74,7 @@ func (m *Machine) Track(number uint16, name string, tuples []model.Tuple, o Trac
 		return nil, fmt.Errorf("track drops of flow %q: %d streams; want 1 to %d", name, len(tuples), maxStreams)
 	}
 	time.Sleep(time.Until(m.freed.Add(settled)))
-	t := m.trials[number]
-	if t == nil {
-		t = &trial{}
-	}
+	t := cmp.Or(m.trials[number], &trial{})
 	f, fresh, err := m.flow(t, name, len(tuples), o)
 	if err != nil {
 		return nil, err
@@ -208,10 +205,7 @@ func (m *Machine) meet(number uint16, name string, key bpfMeetingKey, peer uint3
 		return nil, errClosed
 	}
 	time.Sleep(time.Until(m.freed.Add(settled)))
-	t := m.trials[number]
-	if t == nil {
-		t = &trial{}
-	}
+	t := cmp.Or(m.trials[number], &trial{})
 	for i, way := range []string{model.WayAnswers, model.WayAsks} {
 		key.Asks = uint16(i)
 		if err := m.meetOneWay(t, name, way, key, peer); err != nil {
