@@ -229,7 +229,7 @@ func TestServeWithoutXDP(t *testing.T) {
 		{"--port=7400", "auto", "udp", why},
 		{"--xdp", "udp:xdp", "udp+xdp", "an XDP program on br0"},
 	} {
-		s, flags := h.serve(t, c.serve), "--payload 64 --time 200ms --warmup 50ms --drops off --engine "+c.engine
+		s, flags := h.serve(t, c.serve), "--payload 64 --time 500ms --warmup 50ms --drops off --engine "+c.engine
 		if c.carried == "" {
 			if out, err := h.run(s, strings.Fields(flags)...); err == nil || !strings.Contains(out, c.reason) {
 				t.Errorf("%s with %s: %v\n%s", c.engine, c.serve, err, out)

@@ -412,7 +412,7 @@ var chinese = map[string]string{
 	"at least 1 more repeat": "至少再重复 1 次", "at least %d more repeats": "至少再重复 %d 次",
 	"What TCP sent again": "TCP 重传了多少", "Again": "重传", "Number": "个数", "Not known to be lost": "未必丢失",
 	"flood":         "全速发送",
-	"What was lost": "丢了多少", "Of": "共发", "Unexplained": "原因不明", "Counters behind the losses": "丢包背后的计数器",
+	"What was lost": "丢了多少", "Of": "共发", "Counters behind the losses": "丢包背后的计数器",
 	"Counter": "计数器", "Moved by": "变化", "Unit": "单位", "Scope": "范围", "Not ours": "非本测试", "Role": "作用", "Before": "之前", "After": "之后",
 	"Checks between counters": "计数器之间的校验", "Check": "校验", "held": "成立", "broken": "矛盾",
 	"Other counters that moved, warm-up included": "其他变化的计数器（含预热）",
