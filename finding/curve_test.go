@@ -246,3 +246,12 @@ func TestPathIsSaidOnly(t *testing.T) {
 		t.Error(again)
 	}
 }
+
+// TestStoredWordsAreTranslated: a stored finding has English words; those that the language has are said in it.
+func TestStoredWordsAreTranslated(t *testing.T) {
+	kept := FromStored(say("curve.kept", Answer, "sizes", everySize, pathTarget, "lab:direct", "way", "LAN to WAN").Stored(false))
+	said := kept.Translated(words.Chinese)
+	if !strings.Contains(said.Parts()[0], "各种包长") || said.W("way") != "LAN 到 WAN" || kept.Words["sizes"] != everySize {
+		t.Errorf("%s, %v; the stored one has %v", said.Parts()[0], said.Words, kept.Words)
+	}
+}

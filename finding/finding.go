@@ -458,6 +458,15 @@ func Stored(found []Finding, words bool) []model.Finding {
 	return out
 }
 
+// Translated is a stored finding in a language, with those of its words that the language has.
+func (f Finding) Translated(l words.Language) Finding {
+	f.Words = maps.Clone(f.Words)
+	for name, word := range f.Words {
+		f.Words[name] = wayIn(l, l.Say(word))
+	}
+	return f.In(l)
+}
+
 // FromStored is a finding that a file kept, without its groups.
 func FromStored(m model.Finding) Finding {
 	f := Finding{Code: m.Code, Level: Level(max(0, slices.Index(levelNames, m.Level))), Words: m.Words, Why: m.Why}

@@ -87,7 +87,7 @@ func (n *Now) Left(at time.Time) (left time.Duration, ok bool) {
 func (n *Now) Verdict() string {
 	for _, f := range n.Findings {
 		if f.Level == "answer" {
-			return finding.FromStored(f).In(n.Language).Parts()[0]
+			return finding.FromStored(f).Translated(n.Language).Parts()[0]
 		}
 	}
 	return ""
@@ -100,7 +100,8 @@ func (n *Now) Paths() []view.Path {
 	}
 	trial := model.Unfinished([]model.Checkpoint{{ElapsedS: n.Account.ElapsedS, Flows: n.Account.Flows}})
 	trial.State = model.Valid // figures of other trials count nowhere
-	return view.Paths(&model.Document{Language: n.Language, Lab: &model.LabFacts{Nodes: n.Started.Nodes}, Results: []model.Result{trial}})
+	return view.Paths(&model.Document{Language: n.Language, Lab: &model.LabFacts{Nodes: n.Started.Nodes},
+		Results: []model.Result{trial}})
 }
 
 func newest[T any](list []T, one T) []T {

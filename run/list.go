@@ -15,7 +15,7 @@ func Headline(l words.Language, r store.Summary) string {
 	if r.Headline == nil {
 		return r.Trouble
 	}
-	return finding.FromStored(*r.Headline).In(l).Parts()[0]
+	return finding.FromStored(*r.Headline).Translated(l).Parts()[0]
 }
 
 // Columns are a stored run's columns in lists: id, start, command, target, trials, state, name and tags, headline.

@@ -33,9 +33,9 @@ const (
 		`{speed_ratio:less range}]`
 	zhLooks = `[{where}时，]{who} [的速度看起来是 {base} 的 {speed_index} 倍|看起来比 {base} 快 {speed_ratio:more}|看起来比 ` +
 		`{base} 慢 {speed_ratio:less}|与 {base} 看起来一样]`
-	zhLostTo    = `。[¶丢包位置：{place}。|¶丢包分布：{places}。]`
+	zhLostTo    = `。[¶丢在{place}。|¶丢包分布：{places}。]`
 	zhUpTo      = `¶收到：[{many ?}最高 ]{receive_pps:best} 和 {goodput_bps:wide}`
-	zhLostIn    = `[¶丢包位置：{place}。|¶主要丢在：{most}。]`
+	zhLostIn    = `[¶丢在{place}。|¶主要丢在：{most}。]`
 	zhSaturates = `{path} 饱和在 {receive_pps:best}`
 	zhWorst     = `[TCP [{phases_count ?}最低]只有 {goodput_bps:worst}|[{phases_count ?}最多]丢包 {loss_ratio:worst}]`
 	zhRest      = `[{phases_count:rest ?}[{goodput_bps:rest ?}至少|{loss_ratio:rest ?}最多]]` +
@@ -77,7 +77,7 @@ var chineseSentences = map[string]string{
 	"curve.refused": `发送端内核拒绝了 {refused} 的所有包[（{errno}）]。`,
 	"curve.few": `{path}：{duration_s} 内只有 {attempted_packets} 个包，太少，测不出速率。¶[{none ?}没有丢包|其中丢失 {lost_packets} 个]。请加大 ` +
 		`--time。`,
-	"curve.nothing": `{path} [{most ?}几乎完全不通：多数试验中|完全不通：]{sizes} 都没有收到包。[¶丢包位置：{places}。]`,
+	"curve.nothing": `{path} [{most ?}几乎完全不通：多数试验中|完全不通：]{sizes} 都没有收到包。[¶丢在{places}。]`,
 	"curve.free":    `不丢包最高 {receive_pps:free}（{where}）。`,
 
 	"free.found": zhFree + `[` + zhTried + `|（{fails_pps:fails} 时不达标）|（再快一点就不达标）]。` +
@@ -110,7 +110,7 @@ var chineseSentences = map[string]string{
 	"nothing.unknown":     zhTo + `：不知道丢在哪里。¶{from} 向 {port} 发了 {packets_count} 个包，{to} 上的 pelt 一个也没收到。`,
 	"nothing.few": zhTo + `：到达的包太少，无法开始。¶发往 {port} 的包到达了 [{packets_count:heard}] 个，{packets_count:answers} ` +
 		`个应答回来了 {packets_count:back} 个。`,
-	"nothing.tcp":           zhTo + `：TCP 连接能建立，但没有数据到达。[¶丢包位置：{places}。|¶不知道丢在哪里。]`,
+	"nothing.tcp":           zhTo + `：TCP 连接能建立，但没有数据到达。[¶丢在{places}。|¶不知道丢在哪里。]`,
 	"nothing.mtu":           `长包可能超过了路径 MTU。看看多长的包能通过：`,
 	"nothing.rest":          `以下数字只含其余 {receivers_count} 个接收端。`,
 	"nothing.more":          `另有 {pairs_count} 对主机之间也完全不通。`,
@@ -170,7 +170,7 @@ var chineseSentences = map[string]string{
 	"router.least":          `{name} 至少承载` + zhRates + `，{way}。` + zhTCP,
 	"router.kept":           `{name} 能承载要求的速率，{way}。¶收到：` + zhRates + `。` + zhTCP,
 	"router.short":          `{name} 承载不了要求的速率：{worst} 帧丢包 {loss_ratio:worst}。¶{way} 的丢包[：{place}]。` + zhTCP,
-	"router.loses":          `{name} 最多丢包 {loss_ratio:worst}（{worst} 帧，{way}）。[¶丢包位置：{place}。]` + zhTCP,
+	"router.loses":          `{name} 最多丢包 {loss_ratio:worst}（{worst} 帧，{way}）。[¶丢在{place}。]` + zhTCP,
 	"router.tcp":            `{name} 的 TCP 有效吞吐为 {goodput_bps:tcp}，{way}。`,
 	"router.core":           `{where} 时，路由器最忙的核是{busiest}：占用 {core_busy_ratio}，其中{doing} {*part}。`,
 	"router.offload.cpu":    `路由器的硬件转发了 {where}：其 CPU 占用最高只有 {router_busy_ratio}。`,
