@@ -105,7 +105,7 @@ func (l Loss) Unexplained() bool {
 		func(r table.Row) bool { return len(r.Flow.Ledger.Possible) > 0 })
 }
 
-// ofTCP reports whether rows, which are accounted alike, are of segments that TCP sent again: not each of them was lost.
+// ofTCP reports whether rows, which are accounted alike, are of segments that TCP sent again: not each was lost.
 func ofTCP(rows []table.Row) bool { return len(rows) > 0 && rows[0].Flow.Protocol == model.TCP }
 
 // maybe says where losses of some flows that nobody saw may have been: where counters moved that others move as well.

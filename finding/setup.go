@@ -113,7 +113,8 @@ func pathMTURule(rows []table.Row) []Finding {
 	all := rows[0].Doc.PathMTU
 	for _, m := range all {
 		f := say("setup.mtu", SetUp, "why", WhyIn(rows[0].Language(), model.Reasons(m.Why)),
-			"flow", when(len(all) > 1, rows[0].Say(m.Flow)), "path_mtu_bytes", some(m.Bytes), "payload_bytes:whole", some(m.PayloadBytes),
+			"flow", when(len(all) > 1, rows[0].Say(m.Flow)), "path_mtu_bytes", some(m.Bytes),
+			"payload_bytes:whole", some(m.PayloadBytes),
 			"told", when(m.Found == model.MTUTold, "yes"), "tried", when(m.Found == model.MTUSearch, "yes"))
 		switch {
 		case m.Bytes <= 0:

@@ -13,8 +13,8 @@ func Clause(r model.Reason) string { return ClauseIn(words.English, r) }
 
 // ClauseIn says one reason, without its flow where all reasons of a trial may be of that flow.
 func ClauseIn(l words.Language, r model.Reason) string {
-	f := say("why."+r.Code, Fact, "flow", l.Say(r.Flow), "node", l.Say(r.Node), "link", wayIn(l, r.Link), "name", l.Say(r.Name),
-		"text", l.Say(r.Text), "code", r.Code).In(l)
+	f := say("why."+r.Code, Fact, "flow", l.Say(r.Flow), "node", l.Say(r.Node), "link", wayIn(l, r.Link),
+		"name", l.Say(r.Name), "text", l.Say(r.Text), "code", r.Code).In(l)
 	for name, word := range r.Names {
 		f = f.with(name, word)
 	}
@@ -148,7 +148,7 @@ func ReasonOf(err error) model.Reason {
 	return model.Reason{Code: model.HostFault, Text: err.Error()}
 }
 
-// Because is an error with the code why, which follows from another error. That one is found by errors.Is and errors.As.
+// Because is an error with the code why, which follows from another error. errors.Is and errors.As find that one.
 func Because(err error, why string, named ...any) error {
 	f := NewFault(why, named...)
 	f.Of = model.Reasons{ReasonOf(err)}

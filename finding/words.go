@@ -235,8 +235,8 @@ var generalSentences = map[string]string{
 	"loss.dead":     `{where}: {streams_count:dead} of {streams_count} streams carry nothing`,
 	"loss.unjudged": `no valid trial to judge the loss by`,
 	"loss.unknown":  `[{all ?}The losses|{unknown_ratio} of the losses] have no known cause.`,
-	"loss.again": `[{all ?}No segment that TCP sent again is known to be lost|{unknown_ratio} of the segments that TCP sent ` +
-		`again are not known to be lost].`,
+	"loss.again": `[{all ?}No segment that TCP sent again is known to be lost|{unknown_ratio} of the segments that TCP ` +
+		`sent again are not known to be lost].`,
 	"explain":      `See where the packets went:¶$ pelt explain {run argument}`,
 	"repeats.once": `Measured once: another trial may differ.`,
 	"repeats.few":  `Measured {repeats_count} times: the intervals are only the lowest and the highest value.`,
@@ -651,8 +651,8 @@ var generalSentences = map[string]string{
 	"why.lab-fast-rights": `load the fast path of lab {name}[: {text}]: needs CAP_BPF and CAP_NET_ADMIN, not in a user ` +
 		`namespace; run it with sudo`,
 	"why.lab-kernel-lacks": `this kernel has no {name} ({config})[: {text}]`,
-	"why.lab-version": `another version of pelt holds the lab (it speaks {version}, this one {own_version}); take it down ` +
-		`with that one`,
+	"why.lab-version": `another version of pelt holds the lab (it speaks {version}, this one {own_version}); take it ` +
+		`down with that one`,
 	"why.lab-refuses":      `the links of the lab cannot become that`,
 	"why.lab-taken":        `lab name "{name}" is taken; take that lab down first or choose another name`,
 	"why.lab-ends":         `the lab is going down`,
@@ -710,15 +710,19 @@ var generalSentences = map[string]string{
 		`there into $PELT_CODE, or a file for --code-file`,
 	"why.code-wrong": `{address}: wrong code: [{hub ?}pelt hub printed the right one there; a pelt serve is no ` +
 		`hub|pelt serve printed the right one there; it changes with each start]`,
-	"why.code-unfit":     `this is no code: want one such as tiger-42-amber, as pelt serve prints it`,
-	"why.serve-no-hub":   "{address}: a `pelt serve` listens there, and hosts join a `pelt hub`: start one there, or test with that host alone: pelt curve {host}",
-	"why.other-listens":  "{address}: what listens there is not this version of `{program}` (it says {said}): is the port right?",
-	"why.tls-listens":    "{address}: a TLS server listens there, but not `{program}`: is the port right?",
-	"why.ended-mute":     "{address}: it ended the connection without a word: it may have too many from this address (try again in a few seconds), or it is not `{program}` (is the port right?)",
+	"why.code-unfit": `this is no code: want one such as tiger-42-amber, as pelt serve prints it`,
+	"why.serve-no-hub": "{address}: a `pelt serve` listens there, and hosts join a `pelt hub`: start one there, " +
+		"or test with that host alone: pelt curve {host}",
+	"why.other-listens": "{address}: what listens there is not this version of `{program}` (it says {said}): " +
+		"is the port right?",
+	"why.tls-listens": "{address}: a TLS server listens there, but not `{program}`: is the port right?",
+	"why.ended-mute": "{address}: it ended the connection without a word: it may have too many from this address " +
+		"(try again in a few seconds), or it is not `{program}` (is the port right?)",
 	"why.speaks-foreign": `{address}: what answers there does not speak as pelt serve does: is the port right?`,
 	"why.path-loses-control": `{address}: it took the connection, but the path loses so many packets that pelt ` +
 		`cannot talk to it: try again, or mend the path first`,
-	"why.says-nothing": "{address}: it takes connections, but says nothing for {within_s}: `{program}` is stopped or hangs there (start it again), or another program listens (is the port right?)",
+	"why.says-nothing": "{address}: it takes connections, but says nothing for {within_s}: `{program}` is stopped or " +
+		"hangs there (start it again), or another program listens (is the port right?)",
 	"why.ended-later": `{address}: {program} there ended the connection: it may be overloaded, or wrong codes ` +
 		`came from this address: try again later`,
 	"why.ended-beginning": "{address}: `{program}` there ended the connection while it began: try again",
@@ -744,8 +748,9 @@ var generalSentences = map[string]string{
 	"why.host-unknown": `{host}: no such host[ with an IPv{family} address]`,
 	"why.name-unanswered": `{host}: the name cannot be resolved: no DNS server answered within {within_s}; give ` +
 		`an address, or mend this host's DNS`,
-	"why.name-unresolved":  `{host}: the name cannot be resolved ({text}); give an address, or mend this host's DNS`,
-	"why.hub-no-end":       "{address}: a `pelt hub` listens there, which is no end of a test: name its hosts as fleet:FROM..TO, and give --hub {hub}",
+	"why.name-unresolved": `{host}: the name cannot be resolved ({text}); give an address, or mend this host's DNS`,
+	"why.hub-no-end": "{address}: a `pelt hub` listens there, which is no end of a test: " +
+		"name its hosts as fleet:FROM..TO, and give --hub {hub}",
 	"why.host-mute":        `{address}: it let this host in, and did not tell what it can do: {of}`,
 	"why.hello-unread":     `[{address}|a host on the hub]: what it tells of itself cannot be read: {of}`,
 	"why.agent-name-wrong": `no agent can be called {name}`,

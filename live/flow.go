@@ -167,8 +167,8 @@ func (f *flow) silent(side int, newest time.Time) (list []*part, since time.Dura
 // longestName is how many columns of a node's name a line of progress has.
 const longestName = 24
 
-// status tells what a flow sends and what arrives, in parts of which the first matters most; nothing before all is known
-// that ends tell.
+// status tells what a flow sends and what arrives, in parts of which the first matters most; nothing before all is
+// known that ends tell.
 func (n *Now) status(f *flow, at time.Time) []string {
 	at = f.newest(at, n.Next)
 	in := n.Language
@@ -211,7 +211,8 @@ func (n *Now) quiet(at time.Time) map[string]time.Duration {
 			}
 			_, count, _ := f.sum(side, newest)
 			if silent, since := f.silent(side, newest); count == 0 && len(silent) > 0 {
-				list[n.Language.Sayf("%s: %s", plain.Cut(n.Language.Say(plain.Text(f.name)), longestName), n.Language.Say(f.side(side)))] = since
+				name := plain.Cut(n.Language.Say(plain.Text(f.name)), longestName)
+				list[n.Language.Sayf("%s: %s", name, n.Language.Say(f.side(side)))] = since
 			}
 		}
 	}

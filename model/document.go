@@ -49,8 +49,8 @@ func (e *FileError) SaidIn(l words.Language) string {
 	return at + ": " + l.Error(e.Err)
 }
 
-// WrongJSON says what is wrong with the JSON text of a file by the error of a decoder, which has come to a byte of it. The
-// value that it decoded begins at from.
+// WrongJSON says what is wrong with the JSON text of a file by the error of a decoder, which has come to a byte of it.
+// The value that it decoded begins at from.
 func WrongJSON(name string, text []byte, from, at int64, err error) *FileError {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError

@@ -110,7 +110,8 @@ func (p Plan) Check() error {
 			return wrong("flows", "%q stands twice", f.Name)
 		}
 	}
-	return cmp.Or(p.checkIperf(), p.checkDevice(), p.checkTraces(), p.checkTimed(), p.checkRouter(), p.checkDesign(), p.checkSearch())
+	return cmp.Or(p.checkIperf(), p.checkDevice(), p.checkTraces(), p.checkTimed(), p.checkRouter(), p.checkDesign(),
+		p.checkSearch())
 }
 
 // Check returns the first time that is out of its range, as a *FieldError.

@@ -279,8 +279,8 @@ func (r Reason) State() State {
 	return ""
 }
 
-// NewReason makes a reason with what its words need: behind each name a text, or a number as a float64. "flow", "node", "link",
-// "name" and "text" are the fields of these names. An empty text takes one back.
+// NewReason makes a reason with what its words need: behind each name a text, or a number as a float64. "flow", "node",
+// "link", "name" and "text" are the fields of these names. An empty text takes one back.
 func NewReason(code string, named ...any) Reason {
 	r := Reason{Code: code}
 	fields := map[string]*string{"flow": &r.Flow, "node": &r.Node, "link": &r.Link, "name": &r.Name, "text": &r.Text}
@@ -356,8 +356,8 @@ func (r Reason) With(node string) Reason {
 // Doubts are reasons as a document has them.
 type Doubts []Reason
 
-// UnmarshalJSON reads also what older versions stored in place of reasons: a sentence, or a list of them. They are shown
-// as they are.
+// UnmarshalJSON reads also what older versions stored in place of reasons: a sentence, or a list of them. They are
+// shown as they are.
 func (l *Doubts) UnmarshalJSON(b []byte) error {
 	var one string
 	var many []string

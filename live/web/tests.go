@@ -108,8 +108,8 @@ func (t *tests) start(args []string, code string, in words.Language, form url.Va
 				other.Line)
 		}
 	}
-	c := &child{cmd: exec.Command(t.program, append(slices.Clone(args), "--json-lines", "-")...), patience: t.stopTime, language: in,
-		stream: &live.Stream{}, stopped: make(chan struct{}), over: make(chan struct{})}
+	c := &child{cmd: exec.Command(t.program, append(slices.Clone(args), "--json-lines", "-")...), patience: t.stopTime,
+		language: in, stream: &live.Stream{}, stopped: make(chan struct{}), over: make(chan struct{})}
 	c.cmd.Env = append(os.Environ(), words.Variable+"="+in.Tag(), words.EventsVariable+"="+in.Tag())
 	if code != "" {
 		c.cmd.Env = append(c.cmd.Env, "PELT_CODE="+code)
@@ -179,7 +179,8 @@ func (c *child) run(begun chan<- error) {
 	why := ""
 	switch {
 	case c.killed:
-		why = c.language.Sayf("it did not end within %v of the stop, and was killed; what it had measured is kept", c.patience)
+		why = c.language.Sayf("it did not end within %v of the stop, and was killed; what it had measured is kept",
+			c.patience)
 	case err != nil:
 		why = c.language.Error(err)
 	case last == nil:

@@ -147,7 +147,8 @@ func (m *Machine) flow(t *trial, name string, streams int, o TrackOptions) (f *f
 		s := &stream{bits: countOnly, packets: o.Packets}
 		if s.slot, ok = m.slots.take(); !ok {
 			m.forget(f)
-			return nil, false, refuse(watching, model.NewReason(model.TracksFull, "streams_count", float64(bpfLimitsSTREAMS)), nil)
+			return nil, false, refuse(watching, model.NewReason(model.TracksFull,
+				"streams_count", float64(bpfLimitsSTREAMS)), nil)
 		}
 		f.streams[i], f.tuples[i] = s, map[model.Tuple]bool{}
 		m.newest[2*s.slot], m.newest[2*s.slot+1] = 0, kernelclock.Now()
@@ -294,7 +295,8 @@ func (f *flow) keys(p model.Tuple) []bpfStreamKey {
 	return []bpfStreamKey{{Trial: f.number, From: p.From, To: p.To}, {From: p.From, To: p.To, ByPort: byUDPPorts}}
 }
 
-// BeginMeasured takes what was dropped so far of a flow of TCP for its warm-up's: its segments do not say which they are.
+// BeginMeasured takes what was dropped so far of a flow of TCP for its warm-up's: its segments do not say which they
+// are.
 func (t *Track) BeginMeasured() error {
 	m := t.machine
 	m.mu.Lock()
