@@ -251,22 +251,6 @@ func TestParseLinks(t *testing.T) {
 	}
 }
 
-func TestInterfacesThatComeAndGo(t *testing.T) {
-	at := time.Unix(1000, 0)
-	one := map[string]string{"/proc/net/dev": "eth0: 1 100 0 0 0 0 0 0 1 100 0 0 0 0 0 0\n"}
-	two := map[string]string{"/proc/net/dev": "ppp0: 1 7 0 0 0 0 0 0 1 9 0 0 0 0 0 0\neth0: 1 150 0 0 0 0 0 0 1 100 0 0 0 0 0 0\n"}
-	byName := map[string]bool{}
-	for _, c := range Diff(Snapshot{}, Machine{}.Parse(at, one), Snapshot{}, Machine{}.Parse(at, two), 0) {
-		byName[c.Name] = c.Reset
-		if c.Name == "dev.eth0.rx_packets" && c.Whole != 50 {
-			t.Errorf("%+v: the line moved, not the interface", c)
-		}
-	}
-	if !byName["dev.ppp0.rx_packets"] || byName["dev.eth0.rx_packets"] {
-		t.Errorf("%v: want what was there at one end only as reset", byName)
-	}
-}
-
 // Each file is read by its parser, whatever stands in it.
 func FuzzFiles(f *testing.F) {
 	for _, text := range []string{devRouter, "eth0:1: 1 2\n", snmpNow, snmpOld, "Ip: A\nIp: 1 2\n",
