@@ -280,6 +280,9 @@ func TestFindingsPutOff(t *testing.T) {
 	doc.Results = doc.Results[:1]
 	f := Feed{Stream: &Stream{}, doc: &doc, ended: map[string]bool{}, took: time.Hour, found: time.Now()}
 	f.trial(&doc.Results[0])
+	if past, _ := f.Stream.Read(); len(past) != 1 {
+		t.Errorf("after the trial %q", kinds(t, past))
+	}
 	f.End(doc, nil)
 	past, _ := f.Stream.Read()
 	if got, want := kinds(t, past), []string{"trial 1 valid", "findings", "done true "}; !slices.Equal(got, want) {
