@@ -170,7 +170,7 @@ func openError(peer netip.AddrPort, err error) error {
 }
 
 // dialApart opens a stream's socket, whose port is no other stream's: streams from several addresses may get one port,
-// and what watches drops tells streams by ports. One that has such a port is held, so that the port does not come again.
+// and what watches drops tells streams by ports. One that has such a port is held, so that it does not come again.
 func (e *Sockets) dialApart(host engine.Host, i int, peer netip.AddrPort) (socket, error) {
 	held, err := e.engine.socketMaker.dial(host, e.settings, i, peer)
 	if err != nil || !slices.Contains(e.ports[:i], held.local().Port()) {
