@@ -1,7 +1,6 @@
 package test
 
 import (
-	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -58,16 +57,17 @@ func TestSoakTimedChange(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	r := document(t, filepath.Join(work, "soak.json"), "").Results[0]
-	if len(r.Made) != 1 || len(r.Made[0].Failure) > 0 || math.Abs(r.Made[0].AtS-2) > 0.5 {
-		t.Errorf("made %+v; want one at 2 s", r.Made)
+	if len(r.Made) != 1 || len(r.Made[0].Failure) > 0 || r.Made[0].AtS < 2 {
+		t.Fatalf("made %+v; want one from 2 s on", r.Made)
 	}
+	made := r.Made[0].AtS // later on a busy machine
 	for _, s := range r.Series {
 		if s.Metric != "lost_pps" || s.Layer != model.LayerNetwork || s.At != "router" {
 			continue
 		}
 		for second, v := range s.Values {
 			// 2 Mbit/s are 461 of 1000 frames of 542 B
-			if lost := second >= 3; lost && v < 300 || second < 2 && v != 0 {
+			if lost := float64(second) > made+0.9; lost && v < 300 || second < 2 && v != 0 {
 				t.Errorf("second %d: %.0f lost at the router", second, v)
 			}
 		}
