@@ -178,7 +178,8 @@ func TestKillLeavesNothing(t *testing.T) {
 				set[n] = true
 			}
 			if len(holders(set)) == 0 {
-				t.Errorf("nobody holds the namespaces %v of a living lab", set)
+				state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Cmd.Process.Pid))
+				t.Errorf("nobody holds the namespaces %v of a living lab: %.60s, %v\n%s", set, state, err, p)
 			}
 			p.Kill()
 			expectGone(t, set)
