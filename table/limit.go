@@ -87,7 +87,7 @@ func (g Group) limit(asked bool) Limit {
 	}
 	cpu := g.busy("sender")
 	switch metric := g.busyRouter(); {
-	case metric != "":
+	case metric != "" && lost: // a router that lost nothing may carry more
 		return Limit{By: ByRouter, Proof: metric}
 	case !lost && g.heldBack(func(l model.PacingLine) bool { return l.Queue != nil }):
 		return Limit{By: ByQueue, Proof: model.PacingBackpressure}

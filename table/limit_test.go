@@ -119,6 +119,7 @@ func TestLimit(t *testing.T) {
 		{"a busy router", []edit{unplaced(500), busyRouter(0.95)}, ByRouter, "router_thread_ratio"},
 		{"a busy router whose packets the receiver loses", []edit{filter, busyRouter(0.95)}, ByReceiver,
 			"receiver-filter NETFILTER_DROP receiver"},
+		{"nothing lost, the router busy", []edit{busyRouter(0.95)}, Unproven, ""},
 		{"nothing lost, the sender busy", []edit{busySender}, BySender, "sender_cpu_thread_ratio"},
 		{"nothing lost, the sender idle", nil, Unproven, ""},
 		{"nothing lost, the sender not read", []edit{unread}, Unproven, ""},
