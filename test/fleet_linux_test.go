@@ -207,10 +207,8 @@ func (f *fleet) untilSending(p *peltproc.Process, names ...string) {
 		if !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(now, name) }) {
 			return
 		}
-		select {
-		case <-p.Ended:
+		if p.HasEnded() {
 			f.t.Fatalf("%v has ended, and %v never sent at a time:\n%s", p.Cmd.Args, names, p.Err)
-		default:
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/netbed"
+	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 	"pelt/model"
 )
@@ -40,17 +41,26 @@ func TestNATGivesOtherPorts(t *testing.T) {
 				at := netip.AddrPortFrom(netip.MustParseAddr("10.77.1.1"), first)
 				router.Translate(with(udp, netbed.ToSources(at, first+99)...)...)
 			}
-			translate(40_000)
 			at(server, work).Start("serve", "--code", "tiger-42-amber").Await("pelt curve")
 			near, file, page := at(client, work), filepath.Join(work, "run.json"), filepath.Join(work, "run.html")
 			near.Env = []string{"COLUMNS=80", "PELT_CODE=tiger-42-amber"}
 			args := "curve " + server.IP(false).String() + " --payload 64 --rate 1kpps --repeats 1 --time 8s " + c.args
-			p := near.Start(append(strings.Fields(args), "--json", file)...)
 			down := strings.Contains(args, "down")
 			to := map[bool]*netbed.Node{false: server, true: client}[down]
-			testenv.Await(t, "packets", func() bool { return to.Received() > 1500 }) // of which the warm-up has 1000
-			translate(51_000)
-			router.ForgetConnections()
+			var p *peltproc.Process
+			for try := 1; ; try++ {
+				translate(40_000)
+				router.ForgetConnections()
+				before := to.Received()
+				p = near.Start(append(strings.Fields(args), "--json", file)...)
+				testenv.Await(t, "packets", func() bool { return to.Received() > before+1500 }) // of which the warm-up has 1000
+				translate(51_000)
+				router.ForgetConnections()
+				if !p.HasEnded() || try == 3 {
+					break
+				}
+				t.Logf("measured again: the change of try %d came when the trial was over", try)
+			}
 			code := p.Code()
 			t.Logf("exit code %d\n%s", code, p)
 			f := decoded(t, file).Results[0].Flows[0]

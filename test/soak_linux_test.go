@@ -52,13 +52,20 @@ func TestSoakTimedChange(t *testing.T) {
 	t.Parallel()                   // 1000 packets a second
 	work := t.TempDir()
 	line := "soak lab:router --rate 1kpps --burst 100 --payload 500 --time 5s --warmup 100ms --link-receiver rate=100mbit --at 2s:link-receiver=rate=2mbit --json soak.json"
-	if out, err := (peltproc.Host{T: t, Dir: work,
-		Data: t.TempDir()}).Run(strings.Fields(line)...); orInvalid(err) != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	r := document(t, filepath.Join(work, "soak.json"), "").Results[0]
-	if len(r.Made) != 1 || len(r.Made[0].Failure) > 0 || r.Made[0].AtS < 2 {
-		t.Fatalf("made %+v; want one from 2 s on", r.Made)
+	var r model.Result
+	for try := 1; ; try++ {
+		if out, err := (peltproc.Host{T: t, Dir: work,
+			Data: t.TempDir()}).Run(strings.Fields(line)...); orInvalid(err) != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		r = document(t, filepath.Join(work, "soak.json"), "").Results[0]
+		if len(r.Made) != 1 || len(r.Made[0].Failure) > 0 || r.Made[0].AtS < 2 {
+			t.Fatalf("made %+v; want one from 2 s on", r.Made)
+		}
+		if r.Made[0].AtS < 3 || try == 3 {
+			break
+		}
+		t.Logf("measured again: the kernel of a busy machine made the change of try %d only at %.1f s", try, r.Made[0].AtS)
 	}
 	made := r.Made[0].AtS // later on a busy machine
 	for _, s := range r.Series {

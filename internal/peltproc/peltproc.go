@@ -152,16 +152,21 @@ func (p *Process) Await(text string) {
 	p.Match(regexp.MustCompile("(" + regexp.QuoteMeta(text) + ")"))
 }
 
+// HasEnded reports whether the program has ended.
+func (p *Process) HasEnded() bool {
+	select {
+	case <-p.Ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // Match waits until the program has printed what an expression matches, and returns the first group.
 func (p *Process) Match(text *regexp.Regexp) string {
 	p.t.Helper()
 	for limit := time.Now().Add(testenv.Patience); ; time.Sleep(5 * time.Millisecond) {
-		ended := false
-		select {
-		case <-p.Ended:
-			ended = true
-		default:
-		}
+		ended := p.HasEnded()
 		if found := text.FindStringSubmatch(p.String()); found != nil {
 			return found[1]
 		}
