@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	asked := false
 	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "test.parallel" })
 	if !asked {
-		_ = flag.Set("test.parallel", "8")
+		_ = flag.Set("test.parallel", "6")
 	}
 	_ = os.Setenv(columns[0], columns[1])
 	os.Exit(peltproc.Main(m))
