@@ -53,13 +53,6 @@ func (p made) doc() *model.Document {
 	return &d
 }
 
-func texts(all []Finding) (list []string) {
-	for _, f := range all {
-		list = append(list, strings.TrimSpace(f.Text()+" "+f.Command()))
-	}
-	return list
-}
-
 var usual = []int{64, 128, 256, 512, 1024, 1472}
 
 func curveExamples(*testing.T) []example {

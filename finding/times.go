@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"time"
 
 	"pelt/change"
 	"pelt/model"
@@ -51,10 +50,10 @@ func cycleBegin(rows []table.Row, cycle int) string {
 			first = r.Trial.Started
 		}
 	}
-	return moment(table.Language(rows).Say("2 January, 15:04 UTC"), first)
+	return first.UTC().Format(table.Language(rows).Say(minuteLayout))
 }
 
-func moment(layout string, at time.Time) string { return at.UTC().Format(layout) }
+const minuteLayout = "2 January, 15:04 UTC"
 
 // CycleSeries has a metric of a group's usable rows in each of so many cycles, the median of the cycle's trials; NaN:
 // nothing was measured. Its step is the usual time from one cycle to the next.
@@ -155,7 +154,7 @@ func overRuns(runs []*model.Document, rows []table.Row) []Finding {
 		measured[r.Trial.Repeat] = true
 	}
 	answer := say("times.runs", Answer, "runs_count", len(runs),
-		"since", moment(runs[0].Language.Say("2 January, 15:04 UTC"), runs[0].Started))
+		"since", runs[0].Started.UTC().Format(runs[0].Language.Say(minuteLayout)))
 	if bad := len(runs) - len(measured); bad > 0 {
 		answer = answer.with("runs_count:bad", bad, "none", when(bad == len(runs), "yes"))
 	}

@@ -20,8 +20,6 @@ type sessionEnd struct {
 	heard  uint64         // packets that had come at the last heartbeat; the beating goroutine's
 }
 
-func (e *sessionEnd) name() string { return "flow " + e.order.Order.Flow.Name }
-
 // fault says which flow an error is about.
 func (e *sessionEnd) fault(err error) error {
 	return (&finding.Fault{Reason: model.Reason{Code: model.OfFlow, Flow: e.order.Order.Flow.Name,

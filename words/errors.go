@@ -28,8 +28,11 @@ func Errorf(format string, values ...any) error {
 func (s *sentence) Said() (format string, values []any) { return s.format, s.values }
 
 // Unwrap returns the errors that stand in the sentence as %w.
-func (s *sentence) Unwrap() []error {
-	switch x := s.error.(type) {
+func (s *sentence) Unwrap() []error { return parts(s.error) }
+
+// parts returns what an error wraps itself, not what those wrap.
+func parts(err error) []error {
+	switch x := any(err).(type) {
 	case interface{ Unwrap() []error }:
 		return x.Unwrap()
 	case interface{ Unwrap() error }:
@@ -50,10 +53,10 @@ func (l Language) Error(err error) string {
 	if said := l.Say(text); said != text {
 		return said
 	}
-	if of, ok := err.(*fs.PathError); ok {
+	if of, ok := any(err).(*fs.PathError); ok {
 		return l.Sayf("%s: %s", of.Path, l.Error(of.Err))
 	}
-	if s, ok := err.(Sentence); ok {
+	if s, ok := any(err).(Sentence); ok {
 		format, values := s.Said()
 		values = slices.Clone(values)
 		for i, v := range values {
@@ -63,14 +66,7 @@ func (l Language) Error(err error) string {
 		}
 		return l.put(strings.ReplaceAll(l.Say(format), "%w", "%v"), values)
 	}
-	var inner []error
-	switch x := err.(type) {
-	case interface{ Unwrap() []error }:
-		inner = x.Unwrap()
-	case interface{ Unwrap() error }:
-		inner = append(inner, x.Unwrap())
-	}
-	for _, part := range inner {
+	for _, part := range parts(err) {
 		if part != nil {
 			english, said := part.Error(), l.Error(part)
 			if head, tail, behind := strings.Cut(text, ": "+english); behind && said != english {
