@@ -74,25 +74,31 @@ func TestBlocks(t *testing.T) {
 	for i := range long.Rows {
 		long.Rows[i] = []view.Cell{{Value: float64(i)}}
 	}
-	long.Rows[300][0].Named = true
 	for _, c := range []struct {
+		named      int // the first row that the verdict names, of so many
+		of         int
 		lead, most int
 		all        bool
 		want       []float64
 	}{
-		{0, 6, false, []float64{0, 136, 272, 300, 409}},
-		{0, 2, false, []float64{300}},
-		{3, 9, false, []float64{0, 1, 300}},
-		{3, 6, true, []float64{0, 1, 2, 3, 300}},
+		{300, 1, 0, 6, false, []float64{0, 136, 272, 300, 409}},
+		{300, 1, 0, 2, false, []float64{300}},
+		{300, 1, 3, 9, false, []float64{0, 1, 300}},
+		{300, 1, 3, 6, true, []float64{0, 1, 2, 3, 300}},
+		{0, 410, 0, 6, false, []float64{0, 102, 205, 307, 409}},
+		{0, 410, 3, 9, false, []float64{0, 1, 2}},
 	} {
 		long.Lead = c.lead
+		for i := range long.Rows {
+			long.Rows[i][0].Named = i >= c.named && i < c.named+c.of
+		}
 		var got []float64
 		for _, row := range (&texter{Terminal: Terminal{All: c.all}}).shownRows(long, c.most) {
 			got = append(got, row[0].Value)
 		}
 		if !slices.Equal(got, c.want) {
-			t.Errorf("%d of 410 rows where %d lead: %v, want %v, with the one that the verdict names", c.most, c.lead, got,
-				c.want)
+			t.Errorf("%d of 410 rows where %d lead: %v, want %v, with what the verdict names of %d from %d on", c.most,
+				c.lead, got, c.want, c.of, c.named)
 		}
 	}
 }

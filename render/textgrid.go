@@ -211,25 +211,32 @@ func (t *texter) shownRows(table view.Table, most int) [][]view.Cell {
 	if table.Lead > 0 && !t.All {
 		most = min(most, table.Lead)
 	}
-	var picked, others []int
+	var named, others []int
 	for i, row := range table.Rows {
-		if len(picked) < most && slices.ContainsFunc(row, func(c view.Cell) bool { return c.Named }) {
-			picked = append(picked, i)
+		if slices.ContainsFunc(row, func(c view.Cell) bool { return c.Named }) {
+			named = append(named, i)
 		} else {
 			others = append(others, i)
 		}
 	}
-	room, last := most-len(picked), len(others)-1
-	for i := range room {
-		if table.Lead == 0 && room > 1 {
-			i = (i*last + (room-1)/2) / (room - 1)
-		}
-		picked = append(picked, others[i])
-	}
+	picked := someOf(named, most, table.Lead > 0)
+	picked = append(picked, someOf(others, most-len(picked), table.Lead > 0)...)
 	slices.Sort(picked)
 	var out [][]view.Cell
 	for _, i := range picked {
 		out = append(out, table.Rows[i])
+	}
+	return out
+}
+
+// someOf picks so many of a list: the first ones, or some at equal steps with the first and the last.
+func someOf(list []int, most int, first bool) (out []int) {
+	n := min(most, len(list))
+	for i := range n {
+		if !first && n > 1 {
+			i = (i*(len(list)-1) + (n-1)/2) / (n - 1)
+		}
+		out = append(out, list[i])
 	}
 	return out
 }
