@@ -361,13 +361,11 @@ func (f Finding) option(text string) (out, rest string, whole bool) {
 	}
 }
 
-// behind appends the words of a sentence to what stands before them. A reason that ends as
-// a sentence ends the whole one.
+// behind appends the words of a sentence to what stands before them. A reason that ends as a sentence, whatever its
+// language, ends the whole one.
 func (f Finding) behind(out, words string) string {
-	for _, end := range [][2]string{{"?", "."}, {"？", "。"}, {".", "."}, {"。", "。"}} {
-		if strings.HasSuffix(out, end[0]) {
-			words = strings.TrimPrefix(words, end[1])
-		}
+	if strings.TrimRight(out, "?？.。") != out {
+		words = strings.TrimPrefix(strings.TrimPrefix(words, "."), "。")
 	}
 	return f.Language.Append(out, words)
 }

@@ -83,6 +83,7 @@ func TestOneEndOfASentence(t *testing.T) {
 		{"No host was reached[: {why}].\nTry again.", "is it on?", "No host was reached: is it on?\nTry again."},
 		{"没有连上：{why}。", "开机了吗？", "没有连上：开机了吗？"},
 		{"It failed: {why}.", "no nftables.", "It failed: no nftables."},
+		{"失败：{why}。", "no nftables.", "失败：no nftables."},
 		{"It says {why}, and ends.", "what?.so", "It says what?.so, and ends."},
 		{"It says {why}.", "a ? b", "It says a ? b."},
 	} {
