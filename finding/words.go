@@ -379,6 +379,7 @@ var generalSentences = map[string]string{
 	"why.more-doubts":    `[{node}: ]{doubts} more warnings are left out`,
 	"why.unread":         `{name}[ of {interface}]: [{of}|{text}]`,
 	"why.not-understood": `what the kernel says there is of another form`,
+	"why.kept-changing":  `the list kept changing while it was read`,
 	"why.rules-cut":      `the firewall's last {lines} lines`,
 	"why.not-observed":   `counters: the router was not observed at the begin and at the end`,
 	"why.warmup-counted": `the counters at the end of the warm-up, so their figures hold the warm-up`,

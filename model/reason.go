@@ -86,6 +86,7 @@ const (
 	// What a watch could not read.
 	Unread        = "unread" // Names: interface, of its driver's statistics
 	NotUnderstood = "not-understood"
+	KeptChanging  = "kept-changing"
 	RulesCut      = "rules-cut"
 	NotObserved   = "not-observed"
 	WarmupCounted = "warmup-counted"

@@ -512,6 +512,7 @@ var chineseSentences = map[string]string{
 	"why.more-doubts":           zhConnection + `另有 {doubts} 条警告未列出`,
 	"why.unread":                `[{interface} 的]{name}：[{of}|{text}]`,
 	"why.not-understood":        `内核给出的内容格式不同`,
+	"why.kept-changing":         `列表在读取时不断变化`,
 	"why.rules-cut":             `防火墙的最后 {lines} 行`,
 	"why.not-observed":          `计数器：开始和结束时没有观测路由器`,
 	"why.warmup-counted":        `预热结束时的计数器，所以其数字包含预热`,

@@ -2,6 +2,7 @@ package counters
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"net/netip"
 	"slices"
@@ -181,9 +182,14 @@ func (s *Snapshot) add(c series, part, value uint64) {
 	s.readings = append(s.readings, reading{c, part, value})
 }
 
+var errChanging = errors.New("the list kept changing while it was read")
+
 func (s *Snapshot) lacks(what string, err error) {
 	why := model.Reason{Code: model.Unread, Name: what, Text: model.SystemSaid(err)}
-	if why.Text == "" { // what was read is strange
+	switch {
+	case errors.Is(err, errChanging):
+		why.Of = model.Reasons{{Code: model.KeptChanging}}
+	case why.Text == "": // what was read is strange
 		why.Of = model.Reasons{{Code: model.NotUnderstood}}
 	}
 	s.Unread = append(s.Unread, why)

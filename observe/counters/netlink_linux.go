@@ -59,7 +59,7 @@ func dump(c *netlink.Conn, request, reply uint16, body []byte) (payloads [][]byt
 			return payloads, nil
 		}
 	}
-	return nil, errors.New("the list kept changing while it was read")
+	return nil, errChanging
 }
 
 // list decodes a listing. A message that cannot be decoded spoils it: what is not understood may be what counts.

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mdlayher/netlink"
+	"github.com/mdlayher/netlink/nltest"
+
 	"pelt/model"
 	"pelt/test/golden"
 )
@@ -371,6 +374,21 @@ func FuzzDriverNames(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A list that is never the same from its begin to its end is told to change, not to be of another form.
+func TestListThatKeepsChanging(t *testing.T) {
+	var s Snapshot
+	c := nltest.Dial(func(asked []netlink.Message) ([]netlink.Message, error) {
+		answer := asked[0]
+		answer.Header.Flags |= netlink.DumpInterrupted
+		return []netlink.Message{answer}, nil
+	})
+	defer c.Close()
+	s.lacks("conntrack", s.askConntrack(c))
+	if got := fmt.Sprint(s.Unread); got != "[unread: conntrack: kept-changing]" {
+		t.Error(got)
+	}
 }
 
 func TestKnobNames(t *testing.T) {
