@@ -39,9 +39,9 @@ func changed(t topologySpec, made, plans []linkPlan, changes []model.Link) (next
 			if applyErr != nil {
 				var field *model.FieldError
 				if errors.As(applyErr, &field) {
-					applyErr = errors.New(field.Want)
+					applyErr = field.Unwrap()
 				}
-				err = linkError(where, "%v", applyErr)
+				err = linkError(where, applyErr)
 				return
 			}
 			next[link].Toward[direction] = l
@@ -52,10 +52,10 @@ func changed(t topologySpec, made, plans []linkPlan, changes []model.Link) (next
 		case err != nil:
 			return nil, nil, err
 		case !any:
-			return nil, nil, linkError(where, "no link there leads to %s", c.Toward)
+			return nil, nil, linkError(where, words.Errorf("no link there leads to %s", c.Toward))
 		case !shaped && (c.QueuePackets|c.QueueBytes|c.OverheadBytes) != 0:
 			return nil, nil, linkError(where,
-				"a queue or an overhead needs a rate on the same link; without one nothing queues")
+				words.Errorf("a queue or an overhead needs a rate on the same link; without one nothing queues"))
 		}
 	}
 	for i := range next {
@@ -85,11 +85,11 @@ func (p linkPlan) canBecome(t topologySpec, link int, made linkPlan) error {
 			why = words.Errorf("only an emulated link can do %s, and this one is %w; take the lab down, and up with "+
 				"--link backend=user", l.Words(), errors.New(is))
 		case l.Rate > 0 && before.Rate == 0:
-			why = words.Errorf("it was made without a rate, so nothing is there that could keep one; take the lab down, " +
-				"and up with a rate or with --link backend=user")
+			why = words.Errorf("it was made without a rate, so nothing is there that could keep one; " +
+				"take the lab down, and up with a rate or with --link backend=user")
 		case l.Rate == 0 && before.Rate > 0:
-			why = words.Errorf("its rate is the kernel's tbf, which cannot be without one; give a higher rate, or take " +
-				"the lab down, and up with --link backend=user")
+			why = words.Errorf("its rate is the kernel's tbf, which cannot be without one; give a higher rate, " +
+				"or take the lab down, and up with --link backend=user")
 		}
 		if why != nil {
 			return t.wayError(link, direction, why)

@@ -8,6 +8,7 @@ import (
 
 	"pelt/lab/fastpath"
 	"pelt/model"
+	"pelt/words"
 )
 
 // Words of a router's setup, joined by +.
@@ -41,7 +42,8 @@ func CheckRouter(topology, text string) error {
 
 func (t topologySpec) parseRouter(text string) (c routerSetup, err error) {
 	if t.middle() < 0 {
-		return c, usagef("lab %s has no router or switch that could be %q; want switch, router, nat or fast", t.name, text)
+		return c, usagef("lab %s has no router or switch that could be %q; want switch, router, nat or fast", t.name,
+			text)
 	}
 	if text == "" || text == Plain {
 		return c, nil
@@ -49,32 +51,31 @@ func (t topologySpec) parseRouter(text string) (c routerSetup, err error) {
 	var seen []string
 	for _, word := range strings.Split(text, "+") {
 		name, value, valued := strings.Cut(word, "=")
-		why := ""
+		var why error
 		switch {
 		case slices.Contains(seen, name):
-			why = name + " stands twice"
+			why = words.Errorf("%s stands twice", name)
 		case name == wordRules && valued:
 			if c.rules, err = strconv.Atoi(value); err != nil || c.rules < 1 || c.rules > MaxRules {
-				why = fmt.Sprintf("%.80q is no number of rules from 1 to %d", value, MaxRules)
+				why = words.Errorf("%.80q is no number of rules from 1 to %d", value, MaxRules)
 			}
 		case word == wordLog:
 			c.log = true
 		case word == wordFast && !t.fast:
-			why = fmt.Sprintf("lab %s has no fast path, lab fast has", t.name)
+			why = words.Errorf("lab %s has no fast path, lab fast has", t.name)
 		case word == wordFast:
 			c.fast = true
 		case word == Plain:
-			why = "plain stands alone"
+			why = words.Errorf("plain stands alone")
 		default:
-			why = fmt.Sprintf("no such word as %.80q", word)
+			why = words.Errorf("no such word as %.80q", word)
 		}
-		if why != "" {
-			want := "rules=N and log"
+		if why != nil {
+			want := "rules=N, log"
 			if t.fast {
-				want = "rules=N, log and fast"
+				want = "rules=N, log, fast"
 			}
-			return routerSetup{}, usagef("router %.80q: %s; want plain, or %s joined by +", text,
-				why, want)
+			return routerSetup{}, usagef("router %.80q: %w; want plain, or any of %s, joined by +", text, why, want)
 		}
 		seen = append(seen, name)
 	}

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"cmp"
-	"errors"
 	"math"
 	"slices"
 	"time"
@@ -48,16 +47,16 @@ func planLinks(t topologySpec, links []model.Link) ([]linkPlan, error) {
 		})
 	}
 	for _, l := range links { // a queue may come before its rate
-		what := "queue needs a rate on the same link; without one nothing queues"
+		what := words.Errorf("queue needs a rate on the same link; without one nothing queues")
 		if l.OverheadBytes != 0 {
-			what = "overhead needs a rate on the same link; without one no frame takes time"
+			what = words.Errorf("overhead needs a rate on the same link; without one no frame takes time")
 		} else if l.QueuePackets == 0 && l.QueueBytes == 0 {
 			continue
 		}
 		shaped := false
 		eachDirection(t, l, func(link, direction int) { shaped = shaped || plans[link].Toward[direction].Rate > 0 })
 		if !shaped {
-			return nil, linkError(l, "%s", what)
+			return nil, linkError(l, what)
 		}
 	}
 	for i, p := range plans {
@@ -68,8 +67,8 @@ func planLinks(t topologySpec, links []model.Link) ([]linkPlan, error) {
 			continue
 		}
 		for direction, l := range p.Toward {
-			if why := ineffective(l); why != "" {
-				return nil, t.wayError(i, direction, errors.New(why))
+			if why := ineffective(l); why != nil {
+				return nil, t.wayError(i, direction, why)
 			}
 		}
 		if t.fast {
@@ -99,16 +98,14 @@ func (p linkPlan) check(t topologySpec, link int, emulated bool) error {
 		var why error
 		switch {
 		case l.Rate > 0 && l.QueueBytes > 0 && l.QueueBytes < frame:
-			why = words.Errorf("a queue of %d B has no room for a frame of %d B; want at least that, or a number of packets",
-				l.QueueBytes, frame)
+			why = words.Errorf("a queue of %d B has no room for a frame of %d B; want at least that, "+
+				"or a number of packets", l.QueueBytes, frame)
 		case l.Rate > 0 && frameTime(frame, l.Rate) > longestFrame:
 			why = words.Errorf("at %v a frame of %d B takes %v; want at least %v, or a smaller mtu", l.Rate, frame,
 				frameTime(frame, l.Rate).Round(100*time.Millisecond),
 				unit.BitRate(math.Ceil(float64(frame)*8/longestFrame.Seconds()/100)*100))
 		case emulated:
-			if text := settingsOf(l).Check(); text != "" {
-				why = errors.New(text)
-			}
+			why = settingsOf(l).Check()
 		}
 		if why != nil {
 			return t.wayError(link, direction, why)
@@ -144,11 +141,12 @@ func checkLink(t topologySpec, l model.Link) error {
 	for i, name := range []string{l.Node, l.Toward} {
 		if name != "" && t.index(name) < 0 &&
 			(i > 0 || !slices.ContainsFunc(t.links, func(k linkSpec) bool { return t.isLink(k, name) })) {
-			return linkError(l, "lab %s has no node %q; there are %s", t.name, name, listed(t.nodeNames()))
+			return linkError(l, words.Errorf("lab %s has no node %q; there are %s", t.name, name,
+				listed(t.nodeNames())))
 		}
 	}
 	if l.MTU != 0 && l.Toward != "" {
-		return linkError(l, "mtu holds for both directions; give it without toward")
+		return linkError(l, words.Errorf("mtu holds for both directions; give it without toward"))
 	}
 	return nil
 }
@@ -156,12 +154,12 @@ func checkLink(t topologySpec, l model.Link) error {
 // maxTAP is MAX_MTU of drivers/net/tun.c, less the Ethernet header.
 const maxTAP = 65521
 
-func linkError(l model.Link, format string, args ...any) error {
+func linkError(l model.Link, why error) error {
 	name := "link"
 	if l.Node != "" {
 		name += "-" + l.Node
 	}
-	return usagef("%s: %w", name, words.Errorf(format, args...))
+	return usagef("%s: %w", name, why)
 }
 
 const (

@@ -57,7 +57,7 @@ var layers = map[string][]string{
 	"lab/fastpath":  {"internal/kerneltypes"},
 	"lab/routerlog": {},
 	"lab/userlink":  {"lab/impair"},
-	"lab/impair":    {"unit"},
+	"lab/impair":    {"unit", "words"},
 	"fleet": {"engine", "finding", "internal/bind", "internal/cpace", "internal/icmp", "model", "observe/counters", "unit",
 		"words"},
 	"foreign":              {"model", "unit", "words"},

@@ -17,7 +17,7 @@ func TestCheck(t *testing.T) {
 	for _, s := range []Settings{{QueuePackets: 10}, {QueueBytes: 10}, {Overhead: 24},
 		{Rate: 1e6, QueueBytes: 59, MinFrame: 60}, {Delay: ms, Shape: shaped("normal")},
 		{Loss: Loss{Ratio: 0.1, P: 0.01}}} {
-		if s.Check() == "" {
+		if s.Check() == nil {
 			t.Errorf("%+v is taken", s)
 		}
 	}
@@ -62,8 +62,8 @@ func takes(s Settings) (does bool) {
 func TestFatesHoldTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSettings(t)
-		if wrong := s.Check(); wrong != "" {
-			if taken := takes(s); taken || strings.Contains(wrong, "\n") {
+		if wrong := s.Check(); wrong != nil {
+			if taken := takes(s); taken || strings.Contains(wrong.Error(), "\n") {
 				t.Fatalf("New takes it %v, which Check refuses: %s", taken, wrong)
 			}
 			t.Skip()

@@ -100,8 +100,8 @@ type Link struct {
 
 // New makes a link at rest. It panics on settings that Check refuses.
 func New(s Settings) *Link {
-	if wrong := s.Check(); wrong != "" {
-		panic("impair: " + wrong)
+	if wrong := s.Check(); wrong != nil {
+		panic("impair: " + wrong.Error())
 	}
 	return &Link{
 		now:       math.MinInt64,

@@ -27,7 +27,7 @@ func shaped(name string) *Table {
 // offers gives n frames to a new link, a millisecond apart.
 func offers(t testing.TB, s Settings, n int) []Fate {
 	t.Helper()
-	if wrong := s.Check(); wrong != "" {
+	if wrong := s.Check(); wrong != nil {
 		t.Fatalf("%+v: %s", s, wrong)
 	}
 	l := New(s)
