@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/netns"
+	"pelt/words"
 )
 
 // Attach opens the held lab's nodes in this process. Closing it closes only
@@ -30,7 +31,7 @@ func Attach(name string) (*Lab, error) {
 	}
 	l := &Lab{holder: c}
 	if err := l.attach(); err != nil {
-		return nil, errors.Join(fmt.Errorf("attach to lab %s: %w", name, err), l.Close())
+		return nil, errors.Join(words.Errorf("attach to lab %s: %w", name, err), l.Close())
 	}
 	return l, nil
 }
@@ -86,11 +87,11 @@ func connect(socket string) (*client, error) {
 		return nil, noLab(name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reach lab %s: %w", name, err)
+		return nil, words.Errorf("reach lab %s: %w", name, err)
 	}
 	cred, err := peer(conn)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("reach lab %s: %w", name, err), conn.Close())
+		return nil, errors.Join(words.Errorf("reach lab %s: %w", name, err), conn.Close())
 	}
 	// Any user can take the name first, and programs are started in what a holder hands over.
 	if owner := path.Base(path.Dir(socket)); owner != fmt.Sprint(cred.Uid) {
@@ -124,12 +125,12 @@ func List() ([]Info, error) {
 func inquire(socket string) Info {
 	c, err := connect(socket)
 	if err != nil {
-		return Info{Name: path.Base(socket), Nodes: []string{}, Error: err.Error()}
+		return Info{Name: path.Base(socket), Nodes: []string{}, Error: err.Error(), Why: err}
 	}
 	defer c.conn.Close()
 	var told heldLab
 	if err := c.ask(request{Do: describe}, &told); err != nil {
-		return Info{Name: c.name, Nodes: []string{}, PID: c.pid, Error: err.Error()}
+		return Info{Name: c.name, Nodes: []string{}, PID: c.pid, Error: err.Error(), Why: err}
 	}
 	return Info{Name: c.name, Topology: told.Facts.Topology, Nodes: told.Facts.Nodes, PID: c.pid}
 }
@@ -153,7 +154,7 @@ func Down(ctx context.Context, name string) error {
 		return errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE) || errors.Is(err, io.EOF)
 	}
 	if err := c.ask(request{Do: down}, nil); err != nil && !ending(err) {
-		return fmt.Errorf("take down lab %s: %w", name, err)
+		return words.Errorf("take down lab %s: %w", name, err)
 	}
 	defer context.AfterFunc(ctx, func() { _ = c.conn.SetDeadline(time.Now()) })()
 	_, err = io.Copy(io.Discard, c.conn) // the holder ends the connection when the lab is closed
@@ -164,11 +165,11 @@ func Down(ctx context.Context, name string) error {
 			return nil
 		}
 		if err != nil && !errors.Is(err, unix.EINTR) {
-			return fmt.Errorf("take down lab %s: %w", name, err)
+			return words.Errorf("take down lab %s: %w", name, err)
 		}
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("take down lab %s: the holder, process %d, is still there: %w", name, c.pid,
+		return words.Errorf("take down lab %s: the holder, process %d, is still there: %w", name, c.pid,
 			errors.Join(ctx.Err(), err))
 	}
 	return nil

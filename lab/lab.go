@@ -143,4 +143,5 @@ type Info struct {
 	Nodes    []string `json:"nodes"`           // in travel order
 	PID      int      `json:"pid"`             // of the holder
 	Error    string   `json:"error,omitempty"` // why the rest could not be learned
+	Why      error    `json:"-"`               // Error, to be said in another language
 }

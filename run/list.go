@@ -12,8 +12,11 @@ import (
 
 // Headline is what a stored run showed, or what is wrong with it.
 func Headline(l words.Language, r store.Summary) string {
-	if r.Headline == nil {
-		return r.Trouble
+	switch {
+	case r.Why != nil:
+		return l.Error(r.Why)
+	case r.Headline == nil:
+		return ""
 	}
 	return finding.FromStored(*r.Headline).Translated(l).Parts()[0]
 }

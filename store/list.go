@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"pelt/internal/outfile"
 	"pelt/model"
+	"pelt/words"
 )
 
 // The states of a stored run.
@@ -32,6 +32,7 @@ type Summary struct {
 	Trials  *int      `json:"trials,omitempty"` // finished ones; nil while the run's writer has not said so
 	State   string    `json:"state"`
 	Trouble string    `json:"trouble,omitempty"`
+	Why     error     `json:"-"` // Trouble, to be said in another language
 	// Headline is the first answer of the run, without words.
 	Headline *model.Finding `json:"headline,omitempty"`
 	Label
@@ -88,7 +89,7 @@ func (s *Store) Summary(id string) Summary {
 		return Summary{}
 	}
 	if err != nil {
-		sum = Summary{Started: startOf(id), State: Damaged, Trouble: err.Error()}
+		sum = Summary{Started: startOf(id), State: Damaged, Trouble: err.Error(), Why: err}
 	}
 	sum.ID = id // whatever a copied file says
 	if sum.State != Complete && busy(s.file(id)) {
@@ -111,7 +112,7 @@ func readSummary(path string) (Summary, error) {
 	case errors.Is(err, io.EOF) && !json.Valid(line):
 		return Summary{}, errNoRun
 	case len(line) == 0:
-		return Summary{}, fmt.Errorf("its first line cannot be read: %w", err)
+		return Summary{}, words.Errorf("its first line cannot be read: %w", err)
 	}
 	var head struct {
 		Format  string

@@ -183,8 +183,8 @@ func newLabList() *cobra.Command {
 						l.Nodes = append(slices.Clone(l.Nodes[:3]), "...", l.Nodes[n-1])
 					}
 					rows = append(rows, []string{l.Name, l.Topology, fmt.Sprint(l.PID), strings.Join(l.Nodes, " ")})
-					if l.Error != "" {
-						tellf(c, "pelt: lab %s: %s", l.Name, l.Error)
+					if l.Why != nil {
+						tellf(c, "pelt: lab %s: %s", l.Name, spoken().Error(l.Why))
 					}
 				}
 				return printColumns(w, "NAME\tTOPOLOGY\tPID\tNODES", rows)

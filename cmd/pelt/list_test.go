@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -40,5 +42,23 @@ func TestListFits(t *testing.T) {
 	}
 	if _, fitted := fitRuns(heads, rows, 20); fitted[0][len(fitted[0])-1] == "" {
 		t.Error("no result at all")
+	}
+}
+
+// TestDamagedRunInChinese: that a stored run cannot be read, and why, is said in the user's language.
+func TestDamagedRunInChinese(t *testing.T) {
+	data := t.TempDir()
+	t.Setenv("PELT_LANG", "zh")
+	t.Setenv("PELT_DATA", data)
+	if err := os.MkdirAll(filepath.Join(data, "runs"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(data, "runs", "20261127-0741-k3f.jsonl"), []byte("none\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, said strings.Builder
+	if code := execute([]string{"list"}, &out, &said); code != exitOK || !strings.Contains(out.String(), "已损坏") ||
+		!strings.Contains(out.String(), "应为格式") {
+		t.Errorf("exit code %d: %s%s", code, out.String(), said.String())
 	}
 }
