@@ -311,7 +311,8 @@ func flowsSaid(ends []endOrder) (said error) {
 		if flows++; flows > mostFlowsSaid {
 			continue
 		}
-		one := words.Errorf("%w %s %d B at %v", errors.New(short(f.Name)), f.Protocol, f.PayloadBytes, f.Rate)
+		one := words.Errorf("%w %s %d B at %v", errors.New(short(f.Name)), f.Protocol, f.PayloadBytes,
+			f.Rate.Short())
 		if f.Streams > 1 {
 			one = words.Errorf("%w in %d streams", one, f.Streams)
 		}

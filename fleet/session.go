@@ -214,12 +214,8 @@ func (s *session) close(why model.Reason) error {
 	case <-time.After(closeTimeout):
 		err = errors.Join(err, finding.NewFault(model.EndStays))
 	}
-	said := words.Errorf("trial ended")
-	if why = model.FirstReason(why, s.why()); why.Code != "" {
-		said = words.Errorf("trial ended: %w", &finding.Fault{Reason: why})
-	}
-	if !s.watcher {
-		s.agent.cfg.events(s.id, said)
+	if why = model.FirstReason(why, s.why()); why.Code != "" && !s.watcher {
+		s.agent.cfg.events(s.id, words.Errorf("trial ended: %w", &finding.Fault{Reason: why}))
 	}
 	return err
 }

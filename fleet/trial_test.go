@@ -244,8 +244,8 @@ func TestSurvey(t *testing.T) {
 	}
 	nothingOpen(t, w)
 	measured(t, c, bothTrial("near", "far", 100*time.Millisecond), nil)
-	for _, want := range []string{"client connected", "trial started: path MTU (client 127.0.0.1)", "trial ended",
-		"trial started: up udp 64 B at 1kpps, down udp 64 B at 1kpps (client 127.0.0.1)"} {
+	for _, want := range []string{"client connected", "trial started: path MTU (client 127.0.0.1)",
+		"trial started: up udp 64 B at 1 kpps, down udp 64 B at 1 kpps (client 127.0.0.1)"} {
 		if !strings.Contains(s.text(), want) {
 			t.Errorf("no %q in\n%s", want, s.text())
 		}

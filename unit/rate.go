@@ -189,6 +189,17 @@ func (r Rate) String() string {
 	}
 }
 
+// Short is the rate in about three digits: "130 kpps", "95 Mbit/s".
+func (r Rate) Short() string {
+	switch v := float64(r.num) / float64(r.den); r.kind {
+	case ratePackets:
+		return FormatPPS(v)
+	case rateBits:
+		return FormatBits(v)
+	}
+	return r.String()
+}
+
 // MarshalText makes the rate one string in JSON and YAML.
 func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 

@@ -37,7 +37,7 @@ func TestTexts(t *testing.T) {
 			return again(r.String(), func(s string) bool {
 				back, err := ParseRate(s)
 				return err == nil && back == r
-			}) + fmt.Sprintf(", %.12g pps of 1000 B", pps), nil
+			}) + fmt.Sprintf(", %.12g pps of 1000 B, in short %s", pps, r.Short()), nil
 		},
 		"bit-rate": func(text string) (string, error) {
 			r, err := ParseBitRate(text)

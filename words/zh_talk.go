@@ -769,7 +769,6 @@ var chineseTalk = map[string]string{
 	"a connection from %v ended before it proved the code": "来自 %v 的连接在证明口令之前结束",
 	"client connected from %v":                             "客户端从 %v 连接",
 	"%w (client %v)":                                       "%w（客户端 %v）",
-	"trial ended":                                          "试验结束",
 	"trial ended: %w":                                      "试验结束：%w",
 	"trial started: %w":                                    "试验开始：%w",
 	"refused: %w":                                          "拒绝：%w",
