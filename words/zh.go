@@ -438,7 +438,7 @@ var chinese = map[string]string{
 	"go on with: pelt run --resume %s":                                      "继续：pelt run --resume %s",
 	"pelt: nothing came through; the report says why":                       "pelt：完全不通；原因见报告",
 	"pelt: nothing came through in a part of the test; the report says why": "pelt：测试的一部分完全不通；原因见报告",
-	"pelt: %d of %d trials are not valid; the report says why":              "pelt：%[2]d 次试验中有 %[1]d 次无效；原因见报告",
+	"pelt: invalid trials: %d of %d; the report says why":                   "pelt：%[2]d 次试验中有 %[1]d 次无效；原因见报告",
 	"pelt: limit failed: %s":                                                "pelt：不达标：%s",
 
 	// What writers of pages add.

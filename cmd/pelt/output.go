@@ -231,7 +231,7 @@ func judge(doc *model.Document) (code exitCode, why string) {
 		return exitLimit, l.Say(text)
 	}
 	if invalid, trials := finding.Failed(doc); invalid > 0 {
-		return exitInvalid, l.Sayf("pelt: %d of %d trials are not valid; the report says why", invalid, trials)
+		return exitInvalid, l.Sayf("pelt: invalid trials: %d of %d; the report says why", invalid, trials)
 	}
 	if most := doc.Plan.Limits.MaxLossRatio; most != nil {
 		if broken := finding.TooLossy(table.Unsearched(table.Rows(finding.Joined(doc))), *most); len(broken) > 0 {
