@@ -152,7 +152,7 @@ var checks = []check{
 		if s.noReasons {
 			return "each lost packet gets the function that dropped it: reasons came with Linux 5.17", ""
 		}
-		return "every lost packet gets a name, by sequence", ""
+		return "each packet that this kernel drops is listed with its cause", ""
 	}, "run as root, on Linux 5.5 or later with BTF (CONFIG_DEBUG_INFO_BTF=y)"},
 
 	{"sockets", "receive buffer", false, func(s survey) (string, string) {

@@ -609,7 +609,7 @@ var chineseTalk = map[string]string{
 	"verdicts on lost packets":                                                         "逐包判定丢失原因",
 	"counters only: losses get a name, with less confidence":                           "只有计数器：能说出丢在哪里，但把握较小",
 	"each lost packet gets the function that dropped it: reasons came with Linux 5.17": "每个丢失的包都知道是哪个函数丢的：原因从 Linux 5.17 开始才有",
-	"every lost packet gets a name, by sequence":                                       "按序号说明每个丢失的包丢在哪里",
+	"each packet that this kernel drops is listed with its cause":                      "本机内核丢弃的每个包都列出原因",
 	"run as root, on Linux 5.5 or later with BTF (CONFIG_DEBUG_INFO_BTF=y)":            "用 root 运行，Linux 5.5 或更新，带 BTF（CONFIG_DEBUG_INFO_BTF=y）",
 	"receive buffer": "接收缓冲区",
 	"send buffer":    "发送缓冲区",
