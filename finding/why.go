@@ -2,6 +2,8 @@ package finding
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"pelt/model"
@@ -74,25 +76,50 @@ func WhyIn(l words.Language, reasons model.Reasons) string {
 	return strings.Join(clauses, l.Say("; "))
 }
 
-// Warnings are the doubts of a run: its own, and those of its trials, each once with the number of its trials.
+// Warnings are the doubts of a run: its own, and those of its trials, each once with the number of its trials. Doubts
+// that differ only in figures are one, with the figures of the first.
 func Warnings(d *model.Document) (list []string) {
 	for _, r := range d.Warnings {
 		list = append(list, ClauseIn(d.Language, r))
 	}
-	count, own := map[string]int{}, len(list)
-	for _, trial := range d.Results {
+	type note struct {
+		text         string // of the first trial that has it
+		trials, last int
+		differ       bool
+	}
+	var notes []*note
+	known := map[string]*note{}
+	for i, trial := range d.Results {
 		for _, r := range trial.Warnings {
-			text := ClauseIn(d.Language, r)
-			if count[text]++; count[text] == 1 {
-				list = append(list, text)
+			text, kind := ClauseIn(d.Language, r), ClauseIn(d.Language, withoutFigures(r))
+			n := known[kind]
+			if n == nil {
+				n = &note{text: text, last: -1}
+				known[kind], notes = n, append(notes, n)
 			}
+			if n.last != i {
+				n.trials, n.last = n.trials+1, i
+			}
+			n.differ = n.differ || text != n.text
 		}
 	}
-	for i, text := range list[own:] {
-		list[own+i] = say("why.trials", Doubt).In(d.Language).with("why", text,
-			"trials_count:with", float64(count[text]), "trials_count", len(d.Results)).Text()
+	for _, n := range notes {
+		list = append(list, say("why.trials", Doubt, "why", n.text, "trials_count:with", n.trials,
+			"trials_count", len(d.Results), "differ", when(n.differ, "yes")).In(d.Language).Text())
 	}
 	return list
+}
+
+// withoutFigures is a reason with one number for all: reasons that differ only in figures then read alike.
+func withoutFigures(r model.Reason) model.Reason {
+	r.Numbers, r.Of = maps.Clone(r.Numbers), slices.Clone(r.Of)
+	for name := range r.Numbers {
+		r.Numbers[name] = 2
+	}
+	for i := range r.Of {
+		r.Of[i] = withoutFigures(r.Of[i])
+	}
+	return r
 }
 
 // Fault is an error that is a reason, in the words of its reader.

@@ -92,3 +92,20 @@ func TestOneEndOfASentence(t *testing.T) {
 		}
 	}
 }
+
+// TestWarnings: doubts of trials that differ only in figures are one, and count the trials that have any of them.
+func TestWarnings(t *testing.T) {
+	strange := func(node string, packets float64) model.Reason {
+		return model.NewReason(model.StrangeSequences, "node", node, "packets", packets)
+	}
+	d := &model.Document{Results: []model.Result{
+		{Warnings: model.Doubts{strange("receiver", 3), strange("receiver", 1)}},
+		{Warnings: model.Doubts{strange("receiver", 9), strange("sender", 7)}},
+		{Warnings: model.Doubts{strange("sender", 7)}}, {}}}
+	list := Warnings(d)
+	if len(list) != 2 || !strings.HasPrefix(list[0], "receiver: 3 packets") ||
+		!strings.HasSuffix(list[0], "(2 of 4 trials; figures of the first)") ||
+		!strings.HasSuffix(list[1], "(2 of 4 trials)") {
+		t.Errorf("%q", list)
+	}
+}

@@ -866,5 +866,5 @@ var generalSentences = map[string]string{
 	"why.other":             `[{text}|{code}]`,
 	"why.flow":              `flow {flow}: {why}`,
 	"why.more":              `and {reasons_count} more of the kind`,
-	"why.trials":            `{why} ({trials_count:with} of {trials_count} trials)`,
+	"why.trials":            `{why} ({trials_count:with} of {trials_count} trials[{differ ?}; figures of the first])`,
 }

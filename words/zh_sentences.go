@@ -916,5 +916,5 @@ var chineseSentences = map[string]string{
 	"why.other":                 `[{text}|{code}]`,
 	"why.flow":                  `{flow} 流：{why}`,
 	"why.more":                  `另有 {reasons_count} 条同类原因`,
-	"why.trials":                `{why}（{trials_count} 次试验中的 {trials_count:with} 次）`,
+	"why.trials":                `{why}（{trials_count} 次试验中的 {trials_count:with} 次[{differ ?}，数字取自第一次]）`,
 }
