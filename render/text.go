@@ -19,7 +19,7 @@ type Terminal struct {
 	Width int    // in columns; 0 is 80
 	Color bool   // the reader's terminal shows colours, and the reader wants them
 	All   bool   // everything, not the short form
-	More  string // the command that shows everything: "pelt report last --all"
+	More  string // what has the rest: "pelt report last --all"; none is named if it is empty
 }
 
 type texter struct {

@@ -63,9 +63,7 @@ func (t *texter) grid(table view.Table, most int) {
 		return
 	}
 	more := t.More
-	if t.All {
-		more = t.language.Say("--html and --csv have all")
-	} else if more != "" && plain.Width(t.language.Sayf("%s: %s", tail, more)) > t.Width {
+	if !t.All && more != "" && plain.Width(t.language.Sayf("%s: %s", tail, more)) > t.Width {
 		more = "--all" // a command that is cut is of no use
 	}
 	if more != "" {

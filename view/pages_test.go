@@ -288,7 +288,11 @@ func TestFigures(t *testing.T) {
 func text(t *testing.T, page view.Page, all bool) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := render.Text(&b, page, render.Terminal{Width: 80, All: all, More: "pelt report last --all"}); err != nil {
+	more := "pelt report last --all"
+	if all {
+		more = "--html and --csv have all"
+	}
+	if err := render.Text(&b, page, render.Terminal{Width: 80, All: all, More: more}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

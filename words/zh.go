@@ -444,7 +444,7 @@ var chinese = map[string]string{
 	// What writers of pages add.
 	"What was found": "发现", "How sure this is": "可信程度", "Next": "下一步", "Next: ": "下一步：", "Note: ": "说明：", "not measured": "没有测",
 	"and %d more rows, %d columns": "另有 %d 行、%d 列", "and %d more": "另有 %d 行", "and 1 more column": "另有 1 列", "and %d more columns": "另有 %d 列",
-	"--html and --csv have all": "--html 和 --csv 有全部", "✓ none lost": "✓ 没有丢包",
+	"--html and --csv have all": "--html 和 --csv 有全部", "--json has all": "--json 有全部", "✓ none lost": "✓ 没有丢包",
 	"%s of the packets went on": "%s 的包继续前进", "%s lost": "丢包 %s", "%s sent": "发送 %s", "%s received": "收到 %s",
 	"%s up to %s, beyond this scale.": "%s 最高 %s，超出刻度。", "at %s: %s": "%s：%s", "%s (%s): %s": "%s（%s）：%s", "--all shows the rest": "--all 显示其余",
 }

@@ -352,7 +352,7 @@ func (l *loop) end(interrupted bool) error {
 		}
 		fmt.Fprintln(l.out)
 		err := render.Text(l.out, view.Runs(runs), render.Terminal{Width: width, Color: color, All: l.output.all,
-			More: since + " --all"})
+			More: l.output.more(since + " --all")})
 		if err != nil {
 			return err
 		}

@@ -78,6 +78,9 @@ func printColumns(w io.Writer, names string, rows [][]string) error {
 	return err
 }
 
+// moreInJSON is what has the rows that a page leaves out, of a command whose one other output is --json.
+const moreInJSON = "--json has all"
+
 // tellf says a format beside the results of a command, in one line.
 func tellf(c *cobra.Command, format string, values ...any) {
 	fmt.Fprintln(c.ErrOrStderr(), spoken().Sayf(format, values...))

@@ -98,7 +98,7 @@ RUN is an id or its beginning, last (default), or a file.`,
 				return err
 			}
 			return asJSON.print(c, l, func(io.Writer) error {
-				return printPage(c, view.Advice(in(words.Find(os.Getenv), doc), l.Advice), true, "")
+				return printPage(c, view.Advice(in(words.Find(os.Getenv), doc), l.Advice), true, moreInJSON)
 			})
 		},
 	}
