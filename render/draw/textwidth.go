@@ -44,15 +44,16 @@ func runeWidth(r rune) float64 {
 	return 1.05 // wide scripts, arrows, pictures
 }
 
-// fit cuts words to a width; the cut shows as an ellipsis.
+// fit cuts words to a width; the cut shows as an ellipsis, and leaves no part of a figure.
 func fit(s string, size, width float64) string {
 	if textWidth(s, size) <= width {
 		return s
 	}
+	s = strings.ReplaceAll(s, "\u00a0", " ")
 	room := width/size - runeWidth('…')
 	for i, r := range s {
 		if room -= runeWidth(r); room < 0 {
-			return strings.TrimRight(s[:i], " \u00a0") + "…"
+			return strings.TrimRight(plain.WholeFigures(s, i), " ") + "…"
 		}
 	}
 	return s

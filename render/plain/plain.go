@@ -61,14 +61,14 @@ func Cut(s string, columns int) string {
 	room := columns - 1
 	for i, r := range s {
 		if room -= runeWidth(r); room < 0 {
-			return wholeFigures(s, i) + "…"
+			return WholeFigures(s, i) + "…"
 		}
 	}
 	return s
 }
 
-// wholeFigures is the beginning of s up to a place, but for a figure that goes on there.
-func wholeFigures(s string, to int) string {
+// WholeFigures is the beginning of s up to a place, but for a figure that goes on there.
+func WholeFigures(s string, to int) string {
 	at := to
 	for at > 0 && splitsFigure(s, at) {
 		at--
