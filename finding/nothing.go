@@ -269,11 +269,14 @@ func firewall(l *model.Line) bool {
 
 // ruleOf reads tool, family, table and chain of the rule that counted packets of a line:
 // nft.inet.filter.input.5.packets, nft.inet.filter.mine.input.5.packets of a chain that is not named as its hook, or
-// iptables.filter.FORWARD.forward.5.packets, which has no family.
+// iptables.filter.FORWARD.forward.5.packets, which has no family. If none counted them, the rule stands in the only
+// chain whose rules count nothing: nft.inet.filter.mine.input.uncounted.
 func ruleOf(l *model.Line) []string {
 	for _, e := range l.Evidence {
 		parts := strings.Split(e.Counter, ".")
 		switch {
+		case e.Role == model.RoleFact && strings.HasSuffix(e.Counter, model.UncountedRules) && len(parts) > 4:
+			return parts
 		case e.Delta < l.Packets || len(parts) < 6:
 		case parts[0] == "nft":
 			return parts

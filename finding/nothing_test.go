@@ -85,6 +85,8 @@ func nothingExamples(*testing.T) []example {
 	filtered := lineAt(model.LayerReceiverFilter, model.Receiver, "NETFILTER_DROP")
 	ruled := lineAt(model.LayerReceiverFilter, model.Receiver, "NETFILTER_DROP")
 	ruled[0].Evidence[0] = model.Evidence{Counter: "nft.inet.filter.input.5.packets", Delta: 9}
+	uncounted := lineAt(model.LayerReceiverFilter, model.Receiver, "NETFILTER_DROP")
+	uncounted[0].Evidence[0] = model.Evidence{Counter: "nft.inet.filter.input.uncounted", Role: model.RoleFact, After: 1}
 	few := lineAt(model.LayerReceiverFilter, model.Receiver, "NETFILTER_DROP")
 	few[0].Packets = 3
 	wire := lineAt(model.LayerNetwork, "", model.CauseElimination)
@@ -135,13 +137,14 @@ func nothingExamples(*testing.T) []example {
 			r.Cell["control"] = model.Word("bbr")
 			carries(r, f)
 		})),
-		"a receiver of a star":               meetingOf(0, 0, atReceivers, nil, star("fleet:a,b,c,d", 1)),
-		"two receivers of a star":            meetingOf(0, 0, atReceivers, nil, star("lab:star", 0, 2)),
-		"firewall of the far host, its rule": meetingOf(0, 0, ruled, nil),
-		"firewall of an older router":        meetingOf(0, 0, older, nil),
-		"a router refuses":                   meetingOf(0, 0, refused, nil),
-		"a few of them in a known place":     meetingOf(0, 0, few, nil),
-		"vanished":                           meetingOf(0, 0, wire, nil),
+		"a receiver of a star":                               meetingOf(0, 0, atReceivers, nil, star("fleet:a,b,c,d", 1)),
+		"two receivers of a star":                            meetingOf(0, 0, atReceivers, nil, star("lab:star", 0, 2)),
+		"firewall of the far host, its rule":                 meetingOf(0, 0, ruled, nil),
+		"firewall of the far host, a rule without a counter": meetingOf(0, 0, uncounted, nil),
+		"firewall of an older router":                        meetingOf(0, 0, older, nil),
+		"a router refuses":                                   meetingOf(0, 0, refused, nil),
+		"a few of them in a known place":                     meetingOf(0, 0, few, nil),
+		"vanished":                                           meetingOf(0, 0, wire, nil),
 		"no route": meetingOf(0, 0,
 			lineAt(model.LayerSendCall, model.Sender, "ENETUNREACH"), nil),
 		"answers, firewall of this host": meetingOf(9, 0, nil,

@@ -131,6 +131,31 @@ func (b *book) buffers() uint64 { return times(uint64(b.in.BufferBytes), max(len
 // that those of others would hide them, and control has found the neighbour.
 func ofSeeker(b *book, v *view) bool { return v == b.seeker(v.kernel) && b.in.Way == "" }
 
+// uncounted is the setting that tells how many rules of a chain may have dropped the flow's packets at a node and count
+// none; "" if no chain has such rules, or several have.
+func (b *book) uncounted(v *view) (found string) {
+	others := "input output" // hooks that the packets do not pass
+	switch {
+	case b.path.shared():
+		others = ""
+	case v == b.path.receiver:
+		others = "forward output postrouting"
+	case v == b.path.sender:
+		others = "prerouting input forward"
+	}
+	for _, k := range v.Observation.Knobs {
+		chain, is := strings.CutSuffix(k.Name, model.UncountedRules)
+		if !is || slices.Contains(strings.Fields(others), chain[strings.LastIndexByte(chain, '.')+1:]) {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = k.Name
+	}
+	return found
+}
+
 // facts are the settings and levels of a line's host that decided its cause, or that limit it.
 func (b *book) facts(l model.Line) (list []model.Evidence) {
 	v := b.path.named(l.Host)
@@ -166,6 +191,10 @@ func (b *book) facts(l model.Line) (list []model.Evidence) {
 		name := strings.TrimSuffix(v.table.policers.name, ".drops")
 		level(name+".rate_bps", "bit/s")
 		level(name+".burst_bytes", "B")
+	case l.Cause == "NETFILTER_DROP" && b.counters(v, "nft").whole == 0:
+		if rules := b.uncounted(v); rules != "" {
+			level(rules, "rule")
+		}
 	case l.Cause == "PKT_TOO_BIG" && v.route.MTU > 0:
 		add("dev."+v.route.Interface+".mtu", "B", uint64(v.route.MTU))
 	case l.Cause == "NFQUEUE_UNHEARD" || l.Cause == "NFQUEUE_FULL":

@@ -30,6 +30,10 @@ func Layers() []string {
 // CarrierDown ends the names of counters of how often an interface lost its carrier, or was set down.
 const CarrierDown = "carrier_down"
 
+// UncountedRules ends the names of settings that are how many rules of a chain of nft may drop packets and count none:
+// nft.inet.filter.input.uncounted, named as the counters of rules are.
+const UncountedRules = ".uncounted"
+
 // GroupMemory begins the name of the setting that is the socket memory of a host's control group, in bytes. The group's
 // name follows.
 const GroupMemory = "socket_memory_bytes.of:"

@@ -83,11 +83,11 @@ func TestNothingThrough(t *testing.T) {
 			next: "Let UDP port 7359 through on 10.77.1.2: nft insert rule inet fault hook1 udp dport 7359 accept"},
 		{name: "the client's firewall drops the answers", fault: func(client, _, _ *netbed.Node) {
 			client.Rule(nftables.ChainHookInput, with(dataAnswers, dropped)...)
-		}, want: "No answer came back from 10.77.1.2: this host's own firewall drops the answers. It received # packets on UDP port 7359 and answered; all # answers were dropped.",
+		}, want: "No answer came back from 10.77.1.2: this host's own firewall drops the answers. It received # packets on UDP port 7359 and answered; all # answers were dropped (table fault, chain hook1).",
 			next: "Let the answers of 10.77.1.2 through on this host: they come from UDP port 7359."},
 		{name: "the client's firewall refuses the answers", fault: func(client, _, _ *netbed.Node) {
 			client.Rule(nftables.ChainHookInput, with(dataAnswers, refused)...)
-		}, want: "No answer came back from 10.77.1.2: this host's own firewall drops the answers. It received # packets on UDP port 7359 and answered; all # answers were dropped.",
+		}, want: "No answer came back from 10.77.1.2: this host's own firewall drops the answers. It received # packets on UDP port 7359 and answered; all # answers were dropped (table fault, chain hook1).",
 			next: "Let the answers of 10.77.1.2 through on this host: they come from UDP port 7359."},
 		{name: "the client's firewall refuses the answers, counters only", args: "--drops off",
 			fault: func(client, _, _ *netbed.Node) {
@@ -100,8 +100,8 @@ func TestNothingThrough(t *testing.T) {
 			}, want: "4 of 8 streams get nothing through: 10.77.0.2's firewall drops them.", next: "Let UDP port 7359 through on 10.77.0.2.", some: true},
 		{name: "the server's firewall refuses TCP", port: 7401, args: "--proto tcp", fault: func(_, _, server *netbed.Node) {
 			server.Rule(nftables.ChainHookInput, with(calls(7401), reset)...)
-		}, want: `Nothing came through to 10.77.1.2: its firewall drops TCP port 7401. The only packet to TCP port 7401 was dropped, and answered "TCP reset".`,
-			next: "Let TCP port 7401 through on 10.77.1.2."},
+		}, want: `Nothing came through to 10.77.1.2: its firewall drops TCP port 7401. The only packet to TCP port 7401 was dropped (table fault, chain hook1), and answered "TCP reset".`,
+			next: "Let TCP port 7401 through on 10.77.1.2: nft insert rule inet fault hook1 tcp dport 7401 accept"},
 		{name: "the server's firewall drops TCP", port: 7403, args: "--proto tcp", fault: func(_, _, server *netbed.Node) {
 			server.Rule(nftables.ChainHookInput, with(calls(7403), &expr.Counter{}, dropped)...)
 		}, want: "Nothing came through to 10.77.1.2: its firewall drops TCP port 7403. All # packets to TCP port 7403 were dropped (table fault, chain hook1).",

@@ -294,6 +294,8 @@ func TestRulesAndChains(t *testing.T) {
 		{"jump", [][]byte{match, counter, verdictExpression(-3, "user")}},
 		{"goto", [][]byte{verdictExpression(-4, "user")}},
 		{"return", [][]byte{counter, verdictExpression(-5, "")}},
+		{"a set", [][]byte{counter, expression("lookup", attr(1, str("hosts"))), drop}},
+		{"a map to verdicts", [][]byte{expression("lookup", attr(1, str("ports")), attr(3, be32(0)))}},
 		{"nothing", nil},
 	} {
 		fmt.Fprintf(&out, "%s: ", c.name)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"pelt/model"
 )
 
 // Families of chains that a tool older than nft tells of.
@@ -34,6 +36,7 @@ type rule struct {
 	counted bool   // a counter tells exactly the packets that meet its verdict
 	packets uint64 // counted
 	refuses bool   // it drops or rejects
+	maps    bool   // to a verdict for each of several values, which may be to drop
 	always  bool   // it matches all packets
 	jumps   string // chain to which its verdict sends them
 	asks    bool   // a program that reads queue is to judge them; without one they are lost
@@ -60,6 +63,25 @@ func (s *Snapshot) addRules(chains []chain, rules []rule) {
 		if c.hook != "" && c.drops && c.counted {
 			add(c.chainKey, "policy", c.packets)
 		}
+	}
+}
+
+// setUncounted tells of each chain how many of its rules may drop packets and count none. Its
+// policy is one of them.
+func (s *Snapshot) setUncounted(chains []chain, rules []rule) {
+	from, uncounted := hooks(chains, rules), map[chainKey]uint64{}
+	for _, r := range rules {
+		if r.maps || r.refuses && !r.counted {
+			uncounted[r.chainKey]++
+		}
+	}
+	for _, c := range chains {
+		if c.hook != "" && c.drops && !c.counted {
+			uncounted[c.chainKey]++
+		}
+	}
+	for k, n := range uncounted {
+		s.setLevel(strings.TrimSuffix(ruleName(k, from[k], ""), "..packets")+model.UncountedRules, n)
 	}
 }
 

@@ -129,6 +129,8 @@ func (r *rule) addExpression(a attributes) {
 		return
 	case "log":
 		return
+	case "lookup":
+		r.maps = r.maps || body.has(unix.NFTA_LOOKUP_DREG) && body.number(unix.NFTA_LOOKUP_DREG) == unix.NFT_REG_VERDICT
 	}
 	r.counted, r.always = false, false
 }
@@ -188,7 +190,16 @@ func (s *Snapshot) askRules(c *netlink.Conn) error {
 		return err
 	}
 	s.addRules(chains, rules)
+	if !hasTables("ip_tables_names") && !hasTables("ip6_tables_names") { // whose rules are not among these
+		s.setUncounted(chains, rules)
+	}
 	return nil
+}
+
+// hasTables reports whether a file lists tables of the filter that was before nft; when in doubt it says yes.
+func hasTables(file string) bool {
+	list, err := os.ReadFile("/proc/thread-self/net/" + file)
+	return len(list) > 0 || err != nil && !errors.Is(err, os.ErrNotExist)
 }
 
 // askConntrack adds the statistics of connection tracking, by processor.
