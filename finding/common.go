@@ -241,17 +241,20 @@ func repeatsRule(metric string) Rule {
 			return out
 		}
 		few := say("repeats.few", Doubt, "repeats_count", fewest)
-		switch planned := rows[0].Doc.Plan.Design.Repeats; {
+		planned := max(rows[0].Doc.Plan.Design.Repeats, fewest)
+		switch {
 		case fewest < planned:
 			few.Code = "repeats.left"
 			few = few.with("repeats_count:planned", planned, "where", least)
 		case fewest == 1:
 			few.Code = "repeats.once"
 		}
-		return append(out, few, runAgain(enoughRepeats))
+		return append(out, few, runAgain(planned+enoughRepeats-fewest))
 	}
 }
 
+const moreRepeats = "repeats.more"
+
 func runAgain(repeats int) Finding {
-	return say("repeats.more", Next, "repeats_count", repeats)
+	return say(moreRepeats, Next, "repeats_count", min(repeats, model.MaxRepeats))
 }

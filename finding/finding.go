@@ -118,26 +118,33 @@ func nextOf(code string, d *model.Document) Finding { return say(code, Next, "ru
 type Rule func(rows []table.Row) []Finding
 
 // applied is what rules find in turn, the answers first, and more repeats behind what tells more. What two rules find
-// alike stands once.
+// alike stands once, and of two numbers of repeats the greater.
 func applied(rows []table.Row, rules ...Rule) []Finding {
 	var out []Finding
 	for _, rule := range rules {
 		for _, f := range rule(rows) {
 			f = f.In(table.Language(rows))
-			if !slices.ContainsFunc(out, f.alike) {
+			switch i := slices.IndexFunc(out, f.alike); {
+			case i < 0:
 				out = append(out, f)
+			case repeatsOf(f) > repeatsOf(out[i]):
+				out[i] = f
 			}
 		}
 	}
-	repeats := func(f Finding) int { return strings.Count(f.Code, "repeats.more") }
-	slices.SortStableFunc(out, func(a, b Finding) int {
-		return cmp.Or(int(a.Level-b.Level), repeats(a)-repeats(b))
-	})
+	last := func(f Finding) int { return strings.Count(f.Code, moreRepeats) }
+	slices.SortStableFunc(out, func(a, b Finding) int { return cmp.Or(int(a.Level-b.Level), last(a)-last(b)) })
 	return out
 }
 
 func (f Finding) alike(g Finding) bool {
-	return f.Code == g.Code && f.Text() == g.Text() && f.Command() == g.Command()
+	return f.Code == g.Code && (f.Code == moreRepeats || f.Text() == g.Text() && f.Command() == g.Command())
+}
+
+// repeatsOf is how many repeats a next step asks for.
+func repeatsOf(f Finding) float64 {
+	n, _ := f.Number("repeats_count", "")
+	return n
 }
 
 func Of(all []Finding, level Level) []Finding {
