@@ -3,7 +3,6 @@ package iperf3
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"slices"
@@ -92,13 +91,14 @@ type Server struct {
 	lines    lines
 	guests   []net.Conn // that wait to say what they want, the oldest first
 	sessions []*Session
-	opening  map[netip.Addr]*Session // by host: the one whose streams are being opened, for requests do not say whose they are
+	// opening are the sessions whose streams are being opened, one of a host: requests do not say whose they are.
+	opening map[netip.Addr]*Session
 }
 
 func Listen(c ServerConfig) (*Server, error) {
 	busy := func(kind string, err error) error {
-		return fmt.Errorf("port %d/%s cannot be opened for iperf3 clients: %w; end what uses it, or choose another port",
-			c.Listen.Port(), kind, err)
+		return words.Errorf("port %d/%s cannot be opened for iperf3 clients: %w; end what uses it, "+
+			"or choose another port", c.Listen.Port(), kind, err)
 	}
 	l, err := net.Listen("tcp", engine.ListenText(c.Listen))
 	if err != nil {

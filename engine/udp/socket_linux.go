@@ -66,9 +66,12 @@ func (k *linuxSocket) open(s settings, from, to netip.AddrPort, shared bool) err
 		if err != nil {
 			return err
 		}
-		if err := unix.Bind(k.fd, sa); errors.Is(err, unix.EADDRNOTAVAIL) {
+		switch err := unix.Bind(k.fd, sa); {
+		case errors.Is(err, unix.EADDRNOTAVAIL):
 			return engine.Refuse(model.NotOwnAddress, "address", from.Addr())
-		} else if err != nil {
+		case errors.Is(err, unix.EADDRINUSE):
+			return &engine.Fault{Why: model.NewReason(model.LocalPortTaken, "port", from.Port()), Cause: err}
+		case err != nil:
 			return fmt.Errorf("bind UDP port %d: %w", from.Port(), os.NewSyscallError("bind", err))
 		}
 	}

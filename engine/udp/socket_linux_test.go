@@ -235,3 +235,20 @@ func TestClosedPort(t *testing.T) {
 		t.Errorf("stream %+v, ICMP %+v", s, said)
 	}
 }
+
+// TestLocalPortInUse: who calls from a port that another program has is told so by a code.
+func TestLocalPortInUse(t *testing.T) {
+	taken, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	order := engine.Order{Flow: newTrial().Flow, Role: engine.Send, Trial: 9, Key: newTrial().Key, CPU: -1,
+		Peer: netip.MustParseAddr("127.0.0.1"), Ports: []uint16{9}}
+	order.Flow.SourcePort = taken.LocalAddr().(*net.UDPAddr).Port
+	var fault *engine.Fault
+	_, err = prepare(t, testEngine(t, Config{}, false), enginetest.Here{}, order)
+	if !errors.As(err, &fault) || fault.Why.Code != model.LocalPortTaken {
+		t.Errorf("calling from a busy port: %v", err)
+	}
+}

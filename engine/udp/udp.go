@@ -162,8 +162,7 @@ func openError(peer netip.AddrPort, err error) error {
 			}
 		}
 	}
-	var refusal *engine.Refusal
-	if errors.As(err, &refusal) {
+	if errors.As(err, new(*engine.Refusal)) || errors.As(err, new(*engine.Fault)) {
 		return err
 	}
 	return &engine.Fault{Why: model.NewReason(model.OpenFailed, "peer", peer, "text", err), Cause: err}
