@@ -66,6 +66,9 @@ func (s *Snapshot) addRules(chains []chain, rules []rule) {
 	}
 }
 
+// mostUncounted bounds the chains that are told of: among so many no rule can be named.
+const mostUncounted = 16
+
 // setUncounted tells of each chain how many of its rules may drop packets and count none. Its
 // policy is one of them.
 func (s *Snapshot) setUncounted(chains []chain, rules []rule) {
@@ -79,6 +82,9 @@ func (s *Snapshot) setUncounted(chains []chain, rules []rule) {
 		if c.hook != "" && c.drops && !c.counted {
 			uncounted[c.chainKey]++
 		}
+	}
+	if len(uncounted) > mostUncounted {
+		return
 	}
 	for k, n := range uncounted {
 		s.setLevel(strings.TrimSuffix(ruleName(k, from[k], ""), "..packets")+model.UncountedRules, n)
