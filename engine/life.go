@@ -83,8 +83,8 @@ const (
 	mostExtra = 30 * time.Second // of other ends: so long past their timing
 )
 
-// carry runs the traffic: a probe starts at the gate, a sender a lead later, and what receives reads already. It returns
-// why traffic failed, nil of an end that never began.
+// carry runs the traffic: a probe starts at the gate, a sender a lead later, and what receives reads already. It
+// returns why traffic failed, nil of an end that never began.
 func (e *End) carry(ctx context.Context, gate time.Duration) error {
 	t := e.order.Timing
 	length := t.Warmup() + t.Measure()

@@ -137,8 +137,9 @@ func (d *admission) serve() {
 	}
 }
 
-// reserve takes one of the places for handshakes, few of one source and so many in all; false if the source has its few.
-// It waits while all are taken: others that a fleet calls with wait in the listener's queue, and are not sent away.
+// reserve takes one of the places for handshakes, few of one source and so many in all; false if the source has its
+// few. It waits while all are taken: others that a fleet calls with wait in the listener's queue, and are not sent
+// away.
 func (d *admission) reserve(v *connection) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -377,7 +378,8 @@ func (d *admission) refuse() {
 	}
 }
 
-// close returns once what was written to clients has left, and waits no longer than flushTime for it. The server is down.
+// close returns once what was written to clients has left, and waits no longer than flushTime for it. The server is
+// down.
 func (d *admission) close() {
 	late := time.AfterFunc(flushTime, func() {
 		d.mu.Lock()

@@ -99,8 +99,8 @@ type PlacedFlow struct {
 
 // Trial is one trial placed on agents.
 type Trial struct {
-	// 1..0x7fff, of the first flow's packets; the others, and the probe flow, count on by engine.NumberAfter. No flow of
-	// the trial before has one of them.
+	// 1..0x7fff, of the first flow's packets; the others, and the probe flow, count on by engine.NumberAfter. No flow
+	// of the trial before has one of them.
 	Number   uint16
 	Flows    []PlacedFlow
 	Timing   model.Timing
@@ -111,7 +111,8 @@ type Trial struct {
 	// Send. The timing's measured part bounds it.
 	Survey bool
 
-	// Unheard: the ends sought each other in vain just before, so that they give up after so long; 0 of any other trial.
+	// Unheard: the ends sought each other in vain just before, so that they give up after so long; 0 of any other
+	// trial.
 	Unheard time.Duration
 
 	Live  bool           // somebody watches, and is told how busy cores are
@@ -166,7 +167,7 @@ type Outcome struct {
 	Probe   *engine.ProbeReport
 	Load    map[string]engine.Load // of hosts, by agent ID
 	Cut     model.Reason           // why the trial was cut short; without a code it ran to its end
-	Final   bool                   // it was cut for its own losses on other people's networks: another try may not follow
+	Final   bool                   // it was cut for its losses on other people's networks: another try may not follow
 	Begun   time.Time              // when the measured part began
 	// Observed is what agents saw of their hosts, by agent ID. One that is
 	// missing was lost, or observed nothing.

@@ -271,7 +271,8 @@ func watched(o engine.Order) engine.WatchedFlow {
 		Packets: o.Flow.Packets, To: o.Flow.Address, Number: o.Trial, Tag: o.Tag}
 }
 
-// trackable reports whether the packets of an end can be known by their ports: not those of connections by the thousand.
+// trackable reports whether the packets of an end can be known by their ports: not those of connections by the
+// thousand.
 func trackable(o engine.Order) bool { return o.Traffic() && o.Flow.Connections == "" }
 
 // flows are those of a protocol, "" for all, without dead ones. Ends of TCP find each other by the port where

@@ -60,7 +60,7 @@ type makeOrder struct {
 	Drops model.DropMode `json:"drops,omitempty"` // how closely to watch the kernel; "" for not at all
 	// somebody watches: tell how busy cores are, and what the kernel drops
 	Live   bool                 `json:"live,omitempty"`
-	Timing model.Timing         `json:"timing,omitzero"` // of one that only watches, like its flows; ends have their own
+	Timing model.Timing         `json:"timing,omitzero"` // of one that only watches, as its flows; ends have their own
 	Flows  []engine.WatchedFlow `json:"flows,omitempty"`
 }
 
@@ -185,7 +185,8 @@ func checkFlows(flows []engine.WatchedFlow) error {
 		case len(f.Tuples) > model.MaxStreams:
 			return engine.WrongField(field+"tuples", "value", len(f.Tuples), "most", model.MaxStreams)
 		case f.PayloadBytes < 0 || f.PayloadBytes > model.MaxTCPWrite:
-			return engine.WrongField(field+"payload_bytes", "value", f.PayloadBytes, "least", 0, "most", model.MaxTCPWrite)
+			return engine.WrongField(field+"payload_bytes", "value", f.PayloadBytes, "least", 0,
+				"most", model.MaxTCPWrite)
 		case f.Number == 0 || f.Number >= engine.WarmupBit:
 			return engine.WrongField(field+"number", "value", f.Number, "least", 1, "most", engine.WarmupBit-1)
 		case f.Protocol != model.UDP && f.Protocol != model.TCP:

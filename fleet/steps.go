@@ -143,7 +143,8 @@ func (t *trial) meet(ctx context.Context) error {
 	over := false // those that call have given up some streams
 	for i, step := range []engine.Step{engine.Meet, engine.Met} {
 		var err error
-		answers[i], err = t.do(ctx, step, t.parties, func(*party) doOrder { return doOrder{Known: engine.Known{Over: over}} })
+		order := doOrder{Known: engine.Known{Over: over}}
+		answers[i], err = t.do(ctx, step, t.parties, func(*party) doOrder { return order })
 		if err != nil {
 			return err
 		}
@@ -183,7 +184,8 @@ func (t *trial) meet(ctx context.Context) error {
 // fault says which flow at which host a reason is about.
 func (e *trialEnd) fault(why model.Reason) *finding.Fault {
 	of := model.Reason{Code: model.OfFlow, Flow: e.Order.Flow.Name, Of: model.Reasons{why}}
-	return &finding.Fault{Reason: model.Reason{Code: model.AtHost, Node: e.info.Node, Name: e.at, Of: model.Reasons{of}}}
+	return &finding.Fault{Reason: model.Reason{Code: model.AtHost, Node: e.info.Node, Name: e.at,
+		Of: model.Reasons{of}}}
 }
 
 // meeting is that of a flow, by the number of its first end.
@@ -205,7 +207,8 @@ func (t *trial) flowsToWatch(met bool) (all []engine.WatchedFlow) {
 		f := watched(e.Order)
 		if met {
 			f.Tuples = e.met.Tuples(e.Order.Role)
-			if to := t.ends[n|1]; !to.Order.Listen && len(to.met.Streams) > 0 { // the receiver calls: its own address is where packets go
+			// Where the receiver calls, its own address is where packets go.
+			if to := t.ends[n|1]; !to.Order.Listen && len(to.met.Streams) > 0 {
 				f.To = to.met.Streams[0].Local.Addr()
 			}
 		}
@@ -358,7 +361,8 @@ func (t *trial) readLast(ctx context.Context, lost bool) error {
 	if t.order.Drops == "" {
 		return nil
 	}
-	_, err := t.do(ctx, engine.Still, t.parties, func(*party) doOrder { return doOrder{Known: engine.Known{Lost: lost}} })
+	order := doOrder{Known: engine.Known{Lost: lost}}
+	_, err := t.do(ctx, engine.Still, t.parties, func(*party) doOrder { return order })
 	return err
 }
 
@@ -409,7 +413,7 @@ func (t *trial) collect(ctx, run context.Context, after error) Outcome {
 	t.mu.Unlock()
 	warn := func(code string, n uint64) {
 		if n > 0 {
-			out.Warnings = append(out.Warnings, model.Reason{Code: code, Numbers: map[string]float64{"messages": float64(n)}})
+			out.Warnings = append(out.Warnings, model.NewReason(code, "messages", float64(n)))
 		}
 	}
 	warn(model.SamplesDropped, t.missed.Load())

@@ -12,8 +12,8 @@ import (
 )
 
 // noWay is why packets of this host do not reach an address, by the ICMP error that came, or else by the route that the
-// system chooses, over a device if one is named; without a code these tell nothing. err is what became of the connection,
-// bound that the user chose its address.
+// system chooses, over a device if one is named; without a code these tell nothing. err is what became of the
+// connection, bound that the user chose its address.
 func noWay(to netip.AddrPort, bound bool, device string, said icmp.Error, err error) model.Reason {
 	if said.From.IsValid() && !IsOwn(said.From) {
 		return refusal(said, to)
@@ -35,7 +35,8 @@ func noWay(to netip.AddrPort, bound bool, device string, said icmp.Error, err er
 	case route.NoAnswer && route.Gateway:
 		return model.NewReason(model.GatewaySilent, "gateway", route.Silent, "interface", route.At)
 	case route.NoAnswer && route.Silent != address:
-		return model.NewReason(model.TunnelSilent, "far", route.Silent, "tunnel", route.Interface, "interface", route.At)
+		return model.NewReason(model.TunnelSilent, "far", route.Silent, "tunnel", route.Interface,
+			"interface", route.At)
 	case route.NoAnswer:
 		return model.NewReason(model.NeighbourSilent, "interface", route.At)
 	case said.From.IsValid() && !IsOwn(to.Addr()):

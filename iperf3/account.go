@@ -99,8 +99,8 @@ func (r results) program(reply [4]byte) string {
 }
 
 // report is the server's account of a flow over UDP. Of each stream, received is the smaller of two figures: all
-// datagrams, which duplicates make too great, and the sequences less the gaps. Up to 3.1 the gaps count what came out of
-// order, too.
+// datagrams, which duplicates make too great, and the sequences less the gaps. Up to 3.1 the gaps count what came out
+// of order, too.
 func report(streams []streamResult, payload int, sent []uint64) (t model.Tally, p model.PeerReport) {
 	for i, s := range streams {
 		came := uint64(s.Bytes) / uint64(payload)
@@ -165,7 +165,8 @@ func (l *leg) sentReport(took time.Duration) *engine.SendReport {
 const mostStall = 500 * time.Millisecond
 
 // leaveOut takes out of this host's report what it sent last and the client did not count, because the client may have
-// ended its test before it read that. It is what left within late, at the mean rate; of a stream that reached the client.
+// ended its test before it read that. It is what left within late, at the mean rate; of a stream that reached the
+// client.
 func leaveOut(r *engine.SendReport, theirs []streamResult, late time.Duration) {
 	var all uint64
 	for i, s := range theirs {
@@ -184,10 +185,11 @@ func leaveOut(r *engine.SendReport, theirs []streamResult, late time.Duration) {
 	}
 }
 
-// sentResult is what this side says of a stream that it sent. Of TCP that is not in bulk it knows the sum only, which is
-// what iperf3 prints last.
+// sentResult is what this side says of a stream that it sent. Of TCP that is not in bulk it knows the sum only, which
+// is what iperf3 prints last.
 func sentResult(r *engine.SendReport, stream, payload int) (s streamResult) {
-	s = streamResult{Packets: count(r.Streams[stream]), Bytes: count(r.Streams[stream]) * count(payload), Retransmits: -1}
+	packets := count(r.Streams[stream])
+	s = streamResult{Packets: packets, Bytes: packets * count(payload), Retransmits: -1}
 	if facts := r.TCP; facts != nil {
 		share := func(all uint64) count {
 			n, rest := all/uint64(len(r.Streams)), all%uint64(len(r.Streams))

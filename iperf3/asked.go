@@ -83,7 +83,8 @@ type asked struct {
 	output    bool   // it wants the server's text
 }
 
-// readAsked decodes a client's parameters. Keys of other versions are left out, and those of a wrong type, as iperf3 does.
+// readAsked decodes a client's parameters. Keys of other versions are left out, and those of a wrong type, as iperf3
+// does.
 func readAsked(b []byte) (a asked, err error) {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(b, &keys) != nil || keys == nil {
@@ -118,7 +119,8 @@ func readAsked(b []byte) (a asked, err error) {
 	const most = 1 << 53 // what a JSON number holds exactly
 	a.seconds = int(number("time", 10, 0, 86400, codeTime))
 	a.omit = int(number("omit", 0, 0, 600, codeOmit))
-	bytes, blocks := number("num", 0, 0, most, codeParams), number("blockcount", 0, 0, most/model.MaxTCPWrite, codeParams)
+	bytes := number("num", 0, 0, most, codeParams)
+	blocks := number("blockcount", 0, 0, most/model.MaxTCPWrite, codeParams)
 	a.streams = int(number("parallel", 1, 1, mostStreams, codeStreams))
 	least, usual, longest, code := int64(1), int64(128<<10), int64(model.MaxTCPWrite), int32(codeBlock)
 	if a.udp = flag("udp"); a.udp {
@@ -187,8 +189,8 @@ func (a asked) upFlow(f model.Flow) model.Flow {
 	return f
 }
 
-// downFlow is sent for as long as the client waits for more: a client counts an amount by what it has received since the
-// omitted seconds. Only of TCP all that is sent arrives, so there it can be sent and no more.
+// downFlow is sent for as long as the client waits for more: a client counts an amount by what it has received since
+// the omitted seconds. Only of TCP all that is sent arrives, so there it can be sent and no more.
 func (a asked) downFlow(f model.Flow) model.Flow {
 	f.Name, f.From, f.To = "down", model.Receiver, model.Sender
 	if a.udp {

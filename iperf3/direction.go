@@ -98,7 +98,8 @@ func (d *direction) prepare() (err error) {
 		d.gaps = newGaps(d.flow.Streams)
 		o.Tap = func(m engine.Meter) engine.Meter { d.gaps.Meter = m; return d.gaps }
 	}
-	if d.udp, err = x.server.udp.SocketsFor(engine.ThisHost{}, o, codec{trial: o.Trial, wide: x.asked.wide}); err == nil {
+	packets := codec{trial: o.Trial, wide: x.asked.wide}
+	if d.udp, err = x.server.udp.SocketsFor(engine.ThisHost{}, o, packets); err == nil {
 		d.sockets = d.udp
 	}
 	return err
@@ -161,8 +162,8 @@ func (x *Session) join(stream *Session) bool {
 	return true
 }
 
-// take opens a stream for somebody at the client's address, and answers. It returns what reached the stream's socket for
-// others.
+// take opens a stream for somebody at the client's address, and answers. It returns what reached the stream's socket
+// for others.
 func (x *Session) take(b []byte, from netip.AddrPort) []udp.Stray {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -103,8 +103,8 @@ func (t *test) openStreams(ctx context.Context, k *control) (started bool, err e
 	return started, nil
 }
 
-// start has the server open the last stream, upon which it begins. It tries again until the server says that it has: one
-// that only sends reads nothing from its streams. A server that has begun before is not asked.
+// start has the server open the last stream, upon which it begins. It tries again until the server says that it has:
+// one that only sends reads nothing from its streams. A server that has begun before is not asked.
 func (t *test) start(ctx context.Context) error {
 	l := t.last()
 	again, late := time.NewTicker(lookEvery), time.NewTimer(replyWait)
@@ -182,7 +182,8 @@ func (t *test) knock(ctx context.Context) (*control, error) {
 func (t *test) params() params {
 	l := t.legs[0]
 	f := l.order.Flow
-	p := params{UDP: f.Protocol == model.UDP, TCP: f.Protocol == model.TCP, Time: int(math.Ceil(l.order.Timing.MeasureSeconds)),
+	p := params{UDP: f.Protocol == model.UDP, TCP: f.Protocol == model.TCP,
+		Time:     int(math.Ceil(l.order.Timing.MeasureSeconds)),
 		Parallel: f.Streams, Len: f.PayloadBytes, Both: len(t.legs) > 1, Reverse: len(t.legs) == 1 && l.down(),
 		NoDelay: f.Protocol == model.TCP && !f.Bulk, TOS: f.DSCP << 2, Client: "pelt"}
 	if sends := t.last(); sends != nil {

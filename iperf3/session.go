@@ -63,7 +63,8 @@ func newSession(s *Server, c *net.TCPConn, number uint64) *Session {
 	}
 	remote := unmapped(c.RemoteAddr())
 	x := &Session{server: s, control: newControl(c), number: number, remote: remote, Peer: remote.Addr(),
-		Local: unmapped(c.LocalAddr()), opened: make(chan struct{}), ending: make(chan struct{}), led: make(chan struct{})}
+		Local: unmapped(c.LocalAddr()), opened: make(chan struct{}), ending: make(chan struct{}),
+		led: make(chan struct{})}
 	x.stopped, x.stop = context.WithCancelCause(context.Background())
 	tcp.LimitSilence(c, vanished)
 	return x

@@ -141,7 +141,8 @@ func readResults(b []byte, streams int) (r results, err error) {
 	_ = json.Unmarshal(b, &raw) // they are numbers by now
 	r.oldMinus = raw.HasRetransmits == minus || len(raw.Streams) > 0 && raw.Streams[0].Retransmits == minus
 	if len(r.Streams) != streams {
-		return r, finding.NewFault(model.IperfResultStreams, "streams", float64(len(r.Streams)), "asked", float64(streams))
+		return r, finding.NewFault(model.IperfResultStreams, "streams", float64(len(r.Streams)),
+			"asked", float64(streams))
 	}
 	for i, id := range streamIDs(streams) {
 		if s := r.Streams[i]; s.ID != id || s.Bytes < 0 || s.Packets < 0 || !(s.Jitter >= 0) {
@@ -224,7 +225,8 @@ func (c codec) Parse(b []byte) (h engine.Header, ok bool) {
 var refusals = map[int32]string{
 	5: model.IperfLength, 6: model.IperfManyStreams, 20: model.IperfPayloadRefused, 21: model.IperfDSCP,
 	27: model.IperfRate, 37: model.IperfDuration, 119: model.IperfClientEnded, 120: model.IperfEnded,
-	121: model.IperfBusy, 141: model.IperfBuffer, 142: model.IperfLogin, 144: model.IperfStarved, 160: model.IperfRanLong,
+	121: model.IperfBusy, 141: model.IperfBuffer, 142: model.IperfLogin, 144: model.IperfStarved,
+	160: model.IperfRanLong,
 }
 
 // refusal is the error that a server's code means.
@@ -307,7 +309,8 @@ func (k *control) code() error {
 
 // expect waits for a state. A state before the wanted one is passed over only if it is listed.
 func (k *control) expect(ctx context.Context, within time.Duration, want state, before ...state) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, within, finding.NewFault(model.IperfSilent, "after_s", within.Seconds()))
+	silent := finding.NewFault(model.IperfSilent, "after_s", within.Seconds())
+	ctx, cancel := context.WithTimeoutCause(ctx, within, silent)
 	defer cancel()
 	for {
 		select {

@@ -51,7 +51,8 @@ func (r *fileReader) Read(p []byte) (int, error) {
 	}
 	if flags&unix.MSG_CTRUNC != 0 {
 		err = errors.Join(err,
-			errors.New("this process may not open as many files as the lab has namespaces; raise the limit (ulimit -n)"))
+			errors.New("this process may not open as many files as the lab has namespaces; "+
+				"raise the limit (ulimit -n)"))
 	}
 	return n, err
 }

@@ -186,7 +186,8 @@ func (h *holder) describe() heldLab {
 		told.Nodes = append(told.Nodes, n.info)
 	}
 	for _, k := range h.lab.links {
-		told.Links = append(told.Links, heldLink{k.emulated, [2]shaper{k.ways[0].shaper, k.ways[1].shaper}, k.made, k.plan})
+		shapers := [2]shaper{k.ways[0].shaper, k.ways[1].shaper}
+		told.Links = append(told.Links, heldLink{k.emulated, shapers, k.made, k.plan})
 	}
 	return told
 }

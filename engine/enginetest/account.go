@@ -64,8 +64,9 @@ func (r *Trial) Undisturbed(t testing.TB, send, receive engine.Report) {
 	Balance(t, r.Order, send, receive)
 	s, got := send.Send, receive.Receive
 	if lost := s.Accepted - got.Tally.Received; !got.MissingKnown || lost > r.Backlog { // also if more was received
-		t.Errorf("attempted %d, accepted %d (errors %v, not taken %v), received %d (drops %d, unread %d); the machine dropped %d",
-			s.Attempted, s.Accepted, s.Errors, s.Unsent, got.Tally.Received, got.SocketDrops, got.Unread, r.Backlog)
+		t.Errorf("attempted %d, accepted %d (errors %v, not taken %v), received %d (drops %d, unread %d); "+
+			"the machine dropped %d", s.Attempted, s.Accepted, s.Errors, s.Unsent, got.Tally.Received, got.SocketDrops,
+			got.Unread, r.Backlog)
 	}
 	if n := got.Tally.Duplicates + got.Tally.Late + got.Tally.WrongLength + got.SocketDrops + got.Unread +
 		got.Broken + got.Strays + got.Overrun; n != 0 {

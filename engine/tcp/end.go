@@ -121,8 +121,8 @@ func (e *end) Ports() []uint16 {
 	return slices.Repeat([]uint16{port}, e.order.Flow.Streams)
 }
 
-// Connect makes all streams, each with mutual consent. See engine.Transport. A stream whose first segments nobody answers, or
-// somebody refuses, has not met; anything else that keeps a connection from being set up is an error.
+// Connect makes all streams, each with mutual consent. See engine.Transport. A stream whose first segments nobody
+// answers, or somebody refuses, has not met; anything else that keeps a connection from being set up is an error.
 func (e *end) Connect(ctx context.Context) (engine.Meeting, error) {
 	m := engine.Meeting{Streams: make([]engine.MetStream, len(e.streams))}
 	if e.listener == nil {
@@ -147,7 +147,8 @@ func (e *end) Connect(ctx context.Context) (engine.Meeting, error) {
 	for i, s := range e.streams {
 		if s != nil {
 			m.Streams[i].Met, m.Streams[i].Stream = true, engine.Stream{
-				Local: s.conn.LocalAddr().(*net.TCPAddr).AddrPort(), Remote: s.conn.RemoteAddr().(*net.TCPAddr).AddrPort()}
+				Local:  s.conn.LocalAddr().(*net.TCPAddr).AddrPort(),
+				Remote: s.conn.RemoteAddr().(*net.TCPAddr).AddrPort()}
 		} else if e.listener == nil {
 			m.Streams[i].Remote = e.peer(i)
 		}

@@ -29,7 +29,8 @@ func beginAnswer(s *stream, share uint64) error {
 		return err
 	}
 	_, err := fmt.Fprintf(s.conn,
-		"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: %d\r\nConnection: close\r\n\r\n", share)
+		"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: %d\r\n"+
+			"Connection: close\r\n\r\n", share)
 	return err
 }
 

@@ -145,8 +145,8 @@ func (e *end) writeSlots(s *stream, start time.Duration, p *pace.Pacer, measured
 // spinTime is the part of a wait that is spent looking at the clock: a sleeping thread wakes 50 to 100 us late.
 const spinTime = 150 * time.Microsecond
 
-// waitExactly waits until a time, and spins for the end of the wait; false means Stop. There are more streams than cores,
-// so while it waits others run.
+// waitExactly waits until a time, and spins for the end of the wait; false means Stop. There are more streams than
+// cores, so while it waits others run.
 func (e *end) waitExactly(timer *time.Timer, until int64) bool {
 	if d := time.Duration(until-e.clock.Now()) - spinTime; d > 0 {
 		timer.Reset(d)

@@ -112,7 +112,8 @@ func (r *readings) between(stream int, from, until time.Duration) float64 {
 	if end <= begin {
 		return 0
 	}
-	return float64(row[end].Figure[tcpinfo.Acked]-row[begin].Figure[tcpinfo.Acked]) * 8 / (time.Duration(end-begin) * r.step).Seconds()
+	acked := row[end].Figure[tcpinfo.Acked] - row[begin].Figure[tcpinfo.Acked]
+	return float64(acked) * 8 / (time.Duration(end-begin) * r.step).Seconds()
 }
 
 // series are the readings by metric; a model.Series' flow and node are the reader's

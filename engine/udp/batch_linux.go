@@ -74,7 +74,8 @@ type batchOut struct {
 func newBatchOut(k *linuxSocket, payloadBytes, batch, segments int) *batchOut {
 	buffers := batch / segments
 	o := &batchOut{
-		errorQueue: newErrorQueue(k.fd, k.six), bytes: layOut(payloadBytes, batch), segments: segments, payload: payloadBytes,
+		errorQueue: newErrorQueue(k.fd, k.six), bytes: layOut(payloadBytes, batch),
+		segments: segments, payload: payloadBytes,
 		vector: make([]unix.Iovec, buffers), msgs: make([]mmsghdr, buffers),
 	}
 	if segments > 1 { // goes with each send: as a socket option it would cut up consent messages, too

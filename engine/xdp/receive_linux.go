@@ -50,7 +50,8 @@ func (t *transport) openReceiver(streams []engine.Stream) (frameEnd, model.Reaso
 	if err != nil || why.Code != "" {
 		return nil, why, err
 	}
-	if need := (shape{from: streams[0].Remote}).headerBytes() - ethernetBytes + t.order.Flow.PayloadBytes; need > w.mtu {
+	headers := (shape{from: streams[0].Remote}).headerBytes() - ethernetBytes
+	if need := headers + t.order.Flow.PayloadBytes; need > w.mtu {
 		return nil, w.tooLong(need), nil
 	}
 	p, why, err := t.engine.port(t.host, w)

@@ -85,13 +85,15 @@ func findRoute(from, to netip.Addr, target bool) (w route, why model.Reason, err
 	if err != nil {
 		return w, why, fmt.Errorf("find the neighbour %v on %s: %w", hop, a.Name, err)
 	}
-	const known = unix.NUD_REACHABLE | unix.NUD_STALE | unix.NUD_DELAY | unix.NUD_PROBE | unix.NUD_PERMANENT | unix.NUD_NOARP
+	const known = unix.NUD_REACHABLE | unix.NUD_STALE | unix.NUD_DELAY | unix.NUD_PROBE | unix.NUD_PERMANENT |
+		unix.NUD_NOARP
 	i := slices.IndexFunc(neighbours, func(n netlink.Neigh) bool {
 		ip, _ := netip.AddrFromSlice(n.IP)
 		return ip.Unmap() == hop && n.State&known != 0 && len(n.HardwareAddr) == len(w.target)
 	})
 	if i < 0 {
-		return w, model.Reason{Code: model.FramesNoPeer, Name: a.Name, Names: map[string]string{"address": hop.String()}}, nil
+		return w, model.Reason{Code: model.FramesNoPeer, Name: a.Name,
+			Names: map[string]string{"address": hop.String()}}, nil
 	}
 	copy(w.target[:], neighbours[i].HardwareAddr)
 	return w, why, nil
@@ -103,7 +105,8 @@ func (w route) tooLong(bytes int) model.Reason {
 		Numbers: map[string]float64{"packet_bytes": float64(bytes), "mtu_bytes": float64(w.mtu)}}
 }
 
-// oneRoute is findRoute for several streams, which must all go the same way, out of an interface that the engine may use.
+// oneRoute is findRoute for several streams, which must all go the same way, out of an interface that the engine may
+// use.
 func (e *Engine) oneRoute(streams []engine.Stream, target bool) (w route, why model.Reason, err error) {
 	type pair struct{ from, to netip.Addr }
 	seen := map[pair]bool{}

@@ -195,7 +195,8 @@ func (s *sender) ready() (why model.Reason, err error) {
 	return why, err
 }
 
-// tryFrame sends one frame of the warm-up, to see whether the device takes it. Linux before 6.3 does not tell otherwise.
+// tryFrame sends one frame of the warm-up, to see whether the device takes it. Linux before 6.3 does not tell
+// otherwise.
 func (s *sender) tryFrame() (takes bool, errno string, err error) {
 	w := s.workers[0].state
 	before := *w

@@ -223,7 +223,8 @@ func (s *sender) work(i int) error {
 
 func (s *sender) attr(w *worker) runAttr {
 	return runAttr{
-		program: uint32(w.program.FD()), dataInBytes: uint32(len(s.frame)), dataIn: uint64(uintptr(unsafe.Pointer(&s.frame[0]))),
+		program:     uint32(w.program.FD()),
+		dataInBytes: uint32(len(s.frame)), dataIn: uint64(uintptr(unsafe.Pointer(&s.frame[0]))),
 		repeat: math.MaxUint32, flags: testLiveFrames, batchBytes: s.batch,
 	}
 }

@@ -58,7 +58,8 @@ func Load(ports [2]Port, t Timeouts) (*Path, error) {
 		own[i] = fastPort{Index: uint32(p.Index), Address: p.Address}
 	}
 	for name, value := range map[string]any{
-		fastVarPorts: own, fastVarUdpMs: milliseconds(t.UDP), fastVarUdpStreamMs: milliseconds(t.UDPStream), fastVarTcpMs: milliseconds(t.TCP),
+		fastVarPorts: own, fastVarUdpMs: milliseconds(t.UDP), fastVarUdpStreamMs: milliseconds(t.UDPStream),
+		fastVarTcpMs: milliseconds(t.TCP),
 	} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return nil, fmt.Errorf("load the fast path: %w", err)

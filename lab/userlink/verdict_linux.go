@@ -45,7 +45,8 @@ const (
 	maxFragments = 1 << 14 // datagrams whose later fragments may still come
 )
 
-// Watch begins to list what the cable does to the packets of a trial, whose flows have so many numbers from that one on.
+// Watch begins to list what the cable does to the packets of a trial, whose flows have so many numbers from that one
+// on.
 func (c *Cable) Watch(trial uint16, flows int, identify Identify) *Watching {
 	x := &Watching{cable: c}
 	for i, w := range c.ways {

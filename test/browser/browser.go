@@ -183,7 +183,8 @@ func (b *Tab) EachWindow(name string, check func(Window)) {
 
 // looks are elements beyond the window, and those that a blind reader cannot tell.
 const looks = `[...document.querySelectorAll("body *")].filter(e => !e.closest(".scroll, svg, .skip, #tip") &&
-	e.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5).map(e => "beyond the window: " + e.tagName + "." + e.className)
+	e.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5)
+	.map(e => "beyond the window: " + e.tagName + "." + e.className)
 	.concat([...document.querySelectorAll("a, input, textarea, select, button, meter, progress")]
 	.filter(e => e.type !== "hidden" && !e.labels?.length && !e.getAttribute("aria-label") && !e.textContent.trim())
 	.map(e => "without a name: " + e.outerHTML))`

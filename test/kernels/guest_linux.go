@@ -154,7 +154,8 @@ func (g *guest) prepare() {
 }
 
 var settings = []string{
-	"kernel.unprivileged_bpf_disabled", "kernel.kptr_restrict", "kernel.perf_event_paranoid", "kernel.unprivileged_userns_clone",
+	"kernel.unprivileged_bpf_disabled", "kernel.kptr_restrict", "kernel.perf_event_paranoid",
+	"kernel.unprivileged_userns_clone",
 	"net.core.bpf_jit_enable", "net.core.rmem_max", "net.core.default_qdisc", "net.ipv4.tcp_congestion_control",
 }
 
@@ -189,8 +190,8 @@ func (o output) Write(b []byte) (int, error) {
 // environment of every command. CI makes tests fail where they would skip on a
 // developer's machine: here everything they may ask for is there.
 var environment = []string{
-	"PATH=/bin", "HOME=/root", "TMPDIR=/tmp", "CI=true", "PELT_CLOCK=1", "PELT_TEST_BINARY=/bin/pelt", "PELT_DATA=/tmp/pelt-data",
-	GuestEnv + "=1",
+	"PATH=/bin", "HOME=/root", "TMPDIR=/tmp", "CI=true", "PELT_CLOCK=1", "PELT_TEST_BINARY=/bin/pelt",
+	"PELT_DATA=/tmp/pelt-data", GuestEnv + "=1",
 }
 
 func (g *guest) command(c Command) (exit Exit) {

@@ -72,8 +72,15 @@ func BenchLab() model.Document {
 }
 
 func openWrt() *model.RouterFacts {
-	top := "Mem: 61340K used, 187412K free, 1204K shrd, 0K buff, 17240K cached\nCPU:   0% usr   0% sys   0% nic  98% idle   0% io   0% irq   1% sirq\nLoad average: 0.04 0.03 0.00 1/71 4242\n  PID  PPID USER     STAT   VSZ %VSZ %CPU COMMAND\n 4240  4239 root     R     1316   1%   0% top -b -n1\n 1381     1 root     S     3420   1%   0% /usr/sbin/hostapd -s -g\n"
-	busy := "Mem: 62112K used, 186640K free, 1204K shrd, 0K buff, 17260K cached\nCPU:   1% usr   2% sys   0% nic  66% idle   0% io   0% irq  29% sirq\nLoad average: 1.31 0.84 0.40 2/73 5120\n"
+	top := "Mem: 61340K used, 187412K free, 1204K shrd, 0K buff, 17240K cached\n" +
+		"CPU:   0% usr   0% sys   0% nic  98% idle   0% io   0% irq   1% sirq\n" +
+		"Load average: 0.04 0.03 0.00 1/71 4242\n" +
+		"  PID  PPID USER     STAT   VSZ %VSZ %CPU COMMAND\n" +
+		" 4240  4239 root     R     1316   1%   0% top -b -n1\n" +
+		" 1381     1 root     S     3420   1%   0% /usr/sbin/hostapd -s -g\n"
+	busy := "Mem: 62112K used, 186640K free, 1204K shrd, 0K buff, 17260K cached\n" +
+		"CPU:   1% usr   2% sys   0% nic  66% idle   0% io   0% irq  29% sirq\n" +
+		"Load average: 1.31 0.84 0.40 2/73 5120\n"
 	return &model.RouterFacts{Node: "router", Source: "ssh://root@192.168.1.1", System: "openwrt",
 		Model: "Xiaomi Mi Router 3G", Firmware: "OpenWrt 23.05.5 r24106-10cc5fcd00", Kernel: "5.15.167",
 		CPU: "MIPS 1004Kc V2.15", Cores: 4, MemoryBytes: 250 << 20,
@@ -84,7 +91,8 @@ func openWrt() *model.RouterFacts {
 		},
 		Before: []model.Text{{Name: "top -b -n1", Text: top},
 			{Name: "/proc/interrupts",
-				Text: "           CPU0       CPU1       CPU2       CPU3\n 22:          0    9120417          0          0  MIPS GIC  10  1e100000.ethernet\n"}},
+				Text: "           CPU0       CPU1       CPU2       CPU3\n" +
+					" 22:          0    9120417          0          0  MIPS GIC  10  1e100000.ethernet\n"}},
 		After: []model.Text{{Name: "top -b -n1", Text: busy}}}
 }
 

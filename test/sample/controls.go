@@ -102,7 +102,8 @@ func ccBase(names ...string) model.Document {
 	for _, n := range names {
 		levels = append(levels, model.Word(n))
 	}
-	d.Plan.Factors = []model.Factor{{Knob: "control", Levels: levels}, {Knob: "link.loss_ratio", Levels: []model.Value{model.Number(0), model.Number(0.01), model.Number(0.1)}}}
+	d.Plan.Factors = []model.Factor{{Knob: "control", Levels: levels},
+		{Knob: "link.loss_ratio", Levels: []model.Value{model.Number(0), model.Number(0.01), model.Number(0.1)}}}
 	d.Lab = &model.LabFacts{Topology: "direct", Nodes: []string{"sender", "receiver"}, Links: []model.LabLink{
 		{From: "sender", To: "receiver", Backend: model.BackendUser, Settings: model.Link{Rate: 1e8, DelaySeconds: 0.02,
 			QueuePackets: 500, Seed: 7}}}, Varied: []string{"link.loss"}}
@@ -117,13 +118,17 @@ func ccCell(d *model.Document, r ran) {
 		want := r.seconds * (1 + r.spread*noise(seed))
 		took := min(want, ccLimit)
 		f := ccFlow(d, r, want, took, seed)
-		trial := model.Result{Cell: model.Cell{"control": model.Word(r.control), "link.loss_ratio": model.Number(r.loss)}, Repeat: n % ccRepeats, Started: start().Add(time.Duration(len(d.Results)) * time.Minute), State: model.Valid,
-			Engine: "tcp", Flows: []model.FlowResult{f}}
+		trial := model.Result{
+			Cell:   model.Cell{"control": model.Word(r.control), "link.loss_ratio": model.Number(r.loss)},
+			Repeat: n % ccRepeats, Started: start().Add(time.Duration(len(d.Results)) * time.Minute),
+			State: model.Valid, Engine: "tcp", Flows: []model.FlowResult{f}}
 		lost := uint64(float64(f.Attempted) * r.loss * 0.996)
-		trial.Links = []model.LinkResult{{From: model.Sender, To: model.Receiver, Frames: f.Attempted, Lost: &lost, AskedRatio: r.loss}}
+		trial.Links = []model.LinkResult{{From: model.Sender, To: model.Receiver, Frames: f.Attempted, Lost: &lost,
+			AskedRatio: r.loss}}
 		trial.Series = ccSeries(f, r, took, seed)
 		if n >= ccRepeats {
-			trial.State, trial.Why = model.Invalid, model.Reasons{{Code: model.LinkBehind, Link: "sender to receiver", Numbers: map[string]float64{"late_ratio": 0.018, "overrun_frames": 0, "refused_frames": 0}}}
+			trial.State, trial.Why = model.Invalid, model.Reasons{{Code: model.LinkBehind, Link: "sender to receiver",
+				Numbers: map[string]float64{"late_ratio": 0.018, "overrun_frames": 0, "refused_frames": 0}}}
 			d.Results = append(d.Results, trial)
 			continue
 		}
@@ -140,8 +145,11 @@ func ccFlow(d *model.Document, r ran, want, took float64, seed int) model.FlowRe
 	f.Lost = uint64(float64(f.Attempted) * r.resent)
 	f.Received, f.LossRatio = f.Attempted-f.Lost, r.resent
 	f.Ledger = model.Ledger{Lost: f.Lost, Unattributed: f.Lost}
-	f.RoundTrip = &model.Percentiles{Count: 900, Min: ccRTT * 1e9, P50: (ccRTT + r.queue*0.6) * 1e9, P90: (ccRTT + r.queue*0.9) * 1e9, P95: (ccRTT + r.queue) * 1e9, P99: (ccRTT + r.queue*1.2) * 1e9, P999: (ccRTT + r.queue*1.4) * 1e9, Max: (ccRTT + r.queue*1.5) * 1e9}
-	f.TCP = &model.TCPFacts{Writes: bytes / 65536, SentBytes: bytes, ReceivedBytes: bytes, SegmentsOut: f.Attempted, SegmentsIn: f.Received, Retransmits: f.Lost, SegmentSizeBytes: 1448, Control: r.control,
+	rtt := func(queues float64) float64 { return (ccRTT + r.queue*queues) * 1e9 }
+	f.RoundTrip = &model.Percentiles{Count: 900, Min: ccRTT * 1e9, P50: rtt(0.6), P90: rtt(0.9), P95: rtt(1),
+		P99: rtt(1.2), P999: rtt(1.4), Max: rtt(1.5)}
+	f.TCP = &model.TCPFacts{Writes: bytes / 65536, SentBytes: bytes, ReceivedBytes: bytes, SegmentsOut: f.Attempted,
+		SegmentsIn: f.Received, Retransmits: f.Lost, SegmentSizeBytes: 1448, Control: r.control,
 		RTTNanos: (ccRTT + r.queue*0.8) * 1e9, BusyS: took, RwndLimitedS: 0.01, SamplesMissed: uint64(seed % 2)}
 	if plan.Bytes > 0 {
 		f.TCP.Completion = &model.Completion{Bytes: plan.Bytes, Done: want <= ccLimit, Seconds: took, By: model.ByRead}
@@ -152,7 +160,9 @@ func ccFlow(d *model.Document, r ran, want, took float64, seed int) model.FlowRe
 			if r.control == "cubic+bbr" {
 				share = []float64{0.22, 0.78}[n%2]
 			}
-			f.TCP.PerStream = append(f.TCP.PerStream, model.TCPStream{Control: controls.StreamControl(n), SentBytes: uint64(float64(bytes) * share), ReceivedBytes: uint64(float64(bytes) * share), Retransmits: f.Lost / 2, GoodputBPS: bits * share})
+			own := uint64(float64(bytes) * share)
+			f.TCP.PerStream = append(f.TCP.PerStream, model.TCPStream{Control: controls.StreamControl(n),
+				SentBytes: own, ReceivedBytes: own, Retransmits: f.Lost / 2, GoodputBPS: bits * share})
 		}
 	}
 	return f
@@ -182,7 +192,8 @@ func ccSeries(f model.FlowResult, r ran, took float64, seed int) []model.Series 
 			acked, sum = append(acked, sum), sum+bits*saw*step/8*min(1, 0.2+float64(i)/6)
 			rtt, window = append(rtt, (ccRTT+r.queue*(saw-0.3))*1e9), append(window, bits*saw*ccRTT/8/1448)
 		}
-		for _, s := range []model.Series{{Metric: "tcp_acked_bytes", Values: acked}, {Metric: "tcp_rtt_ns", Values: rtt}, {Metric: "tcp_cwnd_segments", Values: window}} {
+		for _, s := range []model.Series{{Metric: "tcp_acked_bytes", Values: acked},
+			{Metric: "tcp_rtt_ns", Values: rtt}, {Metric: "tcp_cwnd_segments", Values: window}} {
 			s.Flow, s.At, s.StepSeconds, s.Stream = f.Name, model.Sender, step, stream
 			out = append(out, s)
 		}

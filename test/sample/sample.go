@@ -60,11 +60,13 @@ func Base(target string, payloads []int, repeats int, measure float64) model.Doc
 		Host: []model.Host{
 			{Node: model.Sender, Name: "desk", OS: "linux/amd64", Kernel: "6.12.9", CPU: "AMD Ryzen 5 5600",
 				Cores: 12, MemoryBytes: 32 << 30, Version: "0.1.0",
-				ClockSource: "tsc", Governor: "schedutil", Interface: "enp5s0", Driver: "r8169", LinkSpeedBits: 1e9, MTUBytes: 1500, Address: "192.168.1.20",
+				ClockSource: "tsc", Governor: "schedutil", Interface: "enp5s0", Driver: "r8169",
+				LinkSpeedBits: 1e9, MTUBytes: 1500, Address: "192.168.1.20",
 				ReceiveBufferB: 212992, SendBufferB: 212992, Privileged: true},
 			{Node: model.Receiver, Name: "nas", OS: "linux/arm64", Kernel: "6.6.51", CPU: "Cortex-A76", Cores: 4,
 				MemoryBytes: 8 << 30, Version: "0.1.0",
-				ClockSource: "arch_sys_counter", Interface: "eth0", Driver: "macb", LinkSpeedBits: 1e9, MTUBytes: 1500, Address: "192.168.2.5",
+				ClockSource: "arch_sys_counter", Interface: "eth0", Driver: "macb",
+				LinkSpeedBits: 1e9, MTUBytes: 1500, Address: "192.168.2.5",
 				ReceiveBufferB: 212992, SendBufferB: 212992},
 		},
 		Complete: true, Results: []model.Result{}, Findings: []model.Finding{}, Warnings: model.Doubts{},
@@ -122,8 +124,9 @@ func Line(f *model.FlowResult, layer, host, cause string, share float64, confide
 // Result is a valid trial of a payload with these flows, and their rates by the second.
 func Result(payload, repeat int, flows ...model.FlowResult) model.Result {
 	r := model.Result{
-		Cell: model.Cell{"payload_bytes": model.Number(float64(payload))}, Repeat: repeat, Started: start().Add(time.Duration(payload+repeat) * time.Second),
-		State: model.Valid, Engine: "udp", EngineReason: model.Doubts{{Code: model.SocketsPlanned}}, Flows: flows, Series: []model.Series{},
+		Cell: model.Cell{"payload_bytes": model.Number(float64(payload))}, Repeat: repeat,
+		Started: start().Add(time.Duration(payload+repeat) * time.Second), State: model.Valid, Engine: "udp",
+		EngineReason: model.Doubts{{Code: model.SocketsPlanned}}, Flows: flows, Series: []model.Series{},
 	}
 	for i, f := range flows {
 		r.Series = append(r.Series, rates(f, payload*7+repeat*31+i)...)
@@ -328,7 +331,8 @@ func Iperf3Cut() model.Document {
 	d.Complete = false
 	r := &d.Results[0]
 	r.State = model.Aborted
-	r.Why = model.Reasons{{Code: model.ToolStopped, Name: "iperf3", Text: "the receiver's control connection went away"}}
+	r.Why = model.Reasons{{Code: model.ToolStopped, Name: "iperf3",
+		Text: "the receiver's control connection went away"}}
 	return d
 }
 
@@ -364,7 +368,8 @@ func Rates() model.Document {
 
 // Nasty has names and errors that try to break out of every output.
 func Nasty() model.Document {
-	const evil = "</script><script>alert('x')</script><img src=x onerror=alert(1)>\"'`${7*7}{{.}}\x1b[31mred\x1b[0m\x00\u202eltr\xff&amp;"
+	const evil = "</script><script>alert('x')</script><img src=x onerror=alert(1)>\"'`${7*7}{{.}}" +
+		"\x1b[31mred\x1b[0m\x00\u202eltr\xff&amp;"
 	d := Router()
 	d.Results = d.Results[:4]
 	d.ID, d.Plan.Target, d.Tool.Version = evil, "host; rm -rf $HOME '"+evil, evil
@@ -381,7 +386,8 @@ func Nasty() model.Document {
 		r.Cell["=cmd|' /C calc'!A0"] = model.Word("=1+1" + evil)
 		f := &r.Flows[0]
 		f.Name, f.From, f.To, f.SendErrors = evil, evil, evil, map[string]uint64{evil: 3}
-		f.Ledger.Lines = append(f.Ledger.Lines, model.Line{Layer: evil, Host: evil, Cause: evil, Packets: 1, Confidence: evil})
+		f.Ledger.Lines = append(f.Ledger.Lines,
+			model.Line{Layer: evil, Host: evil, Cause: evil, Packets: 1, Confidence: evil})
 		for j := range r.Series {
 			r.Series[j].Metric, r.Series[j].Flow, r.Series[j].At = evil+"_pps", evil, evil
 		}
@@ -421,6 +427,7 @@ func Empty() model.Document {
 // lateSender is why a trial with a sender that was too late is invalid.
 func lateSender(flow, code string, kept, asked float64) model.Reasons {
 	return model.Reasons{{Code: code, Flow: flow, Node: "sender", Numbers: map[string]float64{
-		"kept_pps": kept, "asked_pps": asked, "late_ratio": 1 - kept/asked, "run_ratio": 0.3, "wait_ratio": 0.6, "sleep_ratio": 0.1, "steal_ratio": 0,
+		"kept_pps": kept, "asked_pps": asked, "late_ratio": 1 - kept/asked,
+		"run_ratio": 0.3, "wait_ratio": 0.6, "sleep_ratio": 0.1, "steal_ratio": 0,
 	}}}
 }

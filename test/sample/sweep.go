@@ -77,7 +77,8 @@ func ConditionSweep() model.Document {
 		faster := math.Pow(0.95, float64(-max(1, f.Fragments)+1))
 		f.GoodputBPS, f.ReceivePPS = f.GoodputBPS*faster, f.ReceivePPS*faster
 		for j := range f.Receivers {
-			f.Receivers[j].Received, f.Receivers[j].GoodputBPS = f.Receivers[j].Attempted, f.Receivers[j].GoodputBPS*faster
+			one := &f.Receivers[j]
+			one.Received, one.GoodputBPS = one.Attempted, one.GoodputBPS*faster
 		}
 		r.Flows = []model.FlowResult{f}
 		clean = append(clean, r)
