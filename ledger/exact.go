@@ -60,8 +60,8 @@ func (b *book) verdictClaims() {
 		}
 		b.add(rest)
 
-		// By sequence, a fragment's verdict is its datagram's.
-		if b.in.Fragments > 1 && s.fragments > 0 && !waited(s) && !b.listed(s.kernel) {
+		// By sequence, a fragment's verdict is its datagram's. A router may have cut up what left the sender whole.
+		if s.fragments > 0 && !waited(s) && !b.listed(s.kernel) {
 			part := base.of(s.fragments)
 			part.order, part.confidence = byFragment, Bounded
 			// Of a datagram that died here whole the first fragment has counted it.
