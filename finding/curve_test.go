@@ -98,11 +98,18 @@ func curveExamples(*testing.T) []example {
 		Text: "flow up lost much"}}
 
 	return examplesOf(map[string]*model.Document{
-		"both limits":                run(340e3, 1e9, 1.4e6, on),
-		"packets only, once":         run(50e3, 1e9, 1.4e6, on, func(p *made) { p.repeats = 1 }),
-		"bits only":                  run(2e6, 50e6, 1.4e6, on),
-		"the receiver":               run(300e3, 100e9, 1e6, at),
-		"two sizes":                  run(340e3, 500e6, 1e6, on, func(p *made) { p.sizes = []int{64, 1472} }),
+		"both limits":        run(340e3, 1e9, 1.4e6, on),
+		"packets only, once": run(50e3, 1e9, 1.4e6, on, func(p *made) { p.repeats = 1 }),
+		"bits only":          run(2e6, 50e6, 1.4e6, on),
+		"the receiver":       run(300e3, 100e9, 1e6, at),
+		"two sizes":          run(340e3, 500e6, 1e6, on, func(p *made) { p.sizes = []int{64, 1472} }),
+		"two sizes, of which one brings most of both": edited(run(340e3, 500e6, 1e6, on,
+			func(p *made) { p.sizes = []int{64, 1472} }),
+			func(f *model.FlowResult) {
+				if f.PayloadBytes == 64 {
+					f.ReceivePPS, f.GoodputBPS = 10e3, 5.12e6
+				}
+			}),
 		"the sender, of small sizes": run(2e6, 1e9, 400e3, on),
 		"a rate that is not":         run(300e3, 50e6, 1e6, on, func(p *made) { p.rate = unit.PacketRate(10e3) }),
 		"a receiver that is slow at an asked rate": run(8e3, 100e9, 1e6, at,
