@@ -163,7 +163,7 @@ func carried(payload int, framesPerSecond, bitsPerSecond float64) float64 {
 // Router is a soft router's curve with three repeats of each size.
 func Router() model.Document {
 	sizes := []int{16, 64, 100, 200, 400, 800, 1472, 6400}
-	d := Base("192.168.2.5:7358", sizes, 3, 3)
+	d := Base("192.168.2.5", sizes, 3, 3)
 	for repeat := range 3 {
 		for i, p := range sizes {
 			n := 1 + 0.03*noise(p+repeat*17)
