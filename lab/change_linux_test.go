@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,6 +32,21 @@ func setLinks(t *testing.T, l *Lab, o SetOptions, node, text string) []LinkChang
 	list, err := l.SetLinks([]model.Link{change(t, node, text)}, o)
 	must(t, err)
 	return list
+}
+
+// A client asks what a lab is while another one changes its links; the race detector looks on.
+func TestDescribedWhileChanged(t *testing.T) {
+	h := &holder{lab: &Lab{links: []*Link{{}}}}
+	var change sync.WaitGroup
+	change.Go(func() {
+		h.lab.mu.Lock()
+		defer h.lab.mu.Unlock()
+		h.lab.links[0].plan.MTU = 9000
+	})
+	if told := h.describe(); len(told.Links) != 1 {
+		t.Errorf("%+v", told)
+	}
+	change.Wait()
 }
 
 // arrives expects so many of some datagrams to get through.

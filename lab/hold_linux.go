@@ -185,6 +185,8 @@ func (h *holder) describe() heldLab {
 	for _, n := range h.lab.nodes {
 		told.Nodes = append(told.Nodes, n.info)
 	}
+	h.lab.mu.Lock() // another client may change them
+	defer h.lab.mu.Unlock()
 	for _, k := range h.lab.links {
 		shapers := [2]shaper{k.ways[0].shaper, k.ways[1].shaper}
 		told.Links = append(told.Links, heldLink{k.emulated, shapers, k.made, k.plan})
