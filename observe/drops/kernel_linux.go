@@ -3,6 +3,7 @@
 package drops
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -252,7 +253,8 @@ func explain(doing string, err error) *Error {
 		}
 		return refuse(doing, model.Reason{Code: model.ProgramRefused, Name: release(), Text: line}, refused)
 	}
-	e := refuse(doing, model.Reason{Code: model.WatchFailed, Text: model.SystemSaid(err)}, err)
+	text := cmp.Or(model.SystemSaid(err), strings.ReplaceAll(err.Error(), "\n", "; ")) // the latter is the library's
+	e := refuse(doing, model.Reason{Code: model.WatchFailed, Text: text}, err)
 	e.Passes = !errors.Is(err, ebpf.ErrNotSupported)
 	return e
 }

@@ -145,6 +145,18 @@ func TestRefusedProgram(t *testing.T) {
 	}
 }
 
+// Of what the library finds itself the kernel has no words: its own stay.
+func TestLibraryRefuses(t *testing.T) {
+	for said, err := range map[string]error{
+		"map rests:; no such map": errors.New("map rests:\nno such map"),
+		"cannot allocate memory":  fmt.Errorf("map rests: %w", unix.ENOMEM),
+	} {
+		if e := explain(watching, err); e.Reason.Code != model.WatchFailed || e.Reason.Text != said {
+			t.Errorf("%v: %+v", err, e.Reason)
+		}
+	}
+}
+
 // The kernel checks the programs anew in each process that watches drops: by this many steps, of some 5 µs.
 func TestVerifierSteps(t *testing.T) {
 	testenv.Root(t)
