@@ -257,7 +257,7 @@ func (s *session) noteLiving(e *sessionEnd, living []bool) error {
 		living = slices.Repeat([]bool{true}, streams)
 	}
 	if len(living) != streams {
-		return streamsDiffer(engine.Ready, streams, len(living))
+		return e.fault(streamsDiffer(engine.Ready, streams, len(living)))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
