@@ -36,10 +36,9 @@ const (
 type packet struct {
 	buf      []byte // virtio header and frame
 	gsoType  byte   // without gsoECN
-	ecn      bool
-	gsoBytes int // payload of a segment
-	checkAt  int // where the transport header begins, from the frame's first byte, as the virtio header says
-	headers  int // bytes before the payload that segments share; 0 for what is no buffer of segments
+	gsoBytes int    // payload of a segment
+	checkAt  int    // where the transport header begins, from the frame's first byte, as the virtio header says
+	headers  int    // bytes before the payload that segments share; 0 for what is no buffer of segments
 }
 
 func (p *packet) frame() []byte { return p.buf[vnetBytes:] }
@@ -49,7 +48,7 @@ func (p *packet) frame() []byte { return p.buf[vnetBytes:] }
 func parse(buf []byte) packet {
 	p := packet{buf: buf, checkAt: int(binary.NativeEndian.Uint16(buf[6:]))}
 	f := p.frame()
-	p.gsoType, p.ecn, p.gsoBytes = buf[1]&^gsoECN, buf[1]&gsoECN != 0, int(binary.NativeEndian.Uint16(buf[4:]))
+	p.gsoType, p.gsoBytes = buf[1]&^gsoECN, int(binary.NativeEndian.Uint16(buf[4:]))
 	if p.gsoType == gsoNone || p.gsoBytes == 0 || buf[0]&needsChecksum == 0 {
 		return p
 	}
