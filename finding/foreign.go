@@ -12,7 +12,10 @@ var toolTitles = map[string]string{"iperf3": "Test of iperf3", "flent": "Test of
 
 // toolKind is a test that another tool measured: what its file holds.
 func toolKind(name string) Kind {
-	return Kind{Title: cmp.Or(toolTitles[name], "Test of another tool"), Rules: []Rule{toolRule, leftOutRule}}
+	return Kind{Title: cmp.Or(toolTitles[name], "Test of another tool"), Rules: []Rule{toolRule, leftOutRule},
+		Figures: []string{"goodput_bps", "receive_pps", "loss_ratio", "tcp_retransmits", "round_trip_p50_ns",
+			"round_trip_p99_ns", "jitter_ns", "tcp_rtt_ns", "round_trip_max_ns", "send_bps", "attempted_packets",
+			"lost_packets", "reordered_packets"}}
 }
 
 var toolSentences = map[string]string{

@@ -10,7 +10,8 @@ import (
 	"pelt/table"
 )
 
-// Kind is one kind of test: its command, its plan, and what it looks for. Package view draws its page.
+// Kind is one kind of test: its command, its plan, and what it looks for. Package view draws its page, one of its own
+// or one as all kinds may have.
 type Kind struct {
 	plan.Preset
 	Use, Short, Long, Example string // of its --help
@@ -25,7 +26,9 @@ type Kind struct {
 	// Cycles finds what changed over several runs, which are shown as one run of so many cycles; nil: they are shown
 	// side by side.
 	Cycles Rule
-	Line   []string // the metrics of the line that tells of a trial; nil: the usual
+	// Figures are the metrics of the line that tells of a trial, nil for the usual, and of the table of a page that
+	// view draws of any kind.
+	Figures []string
 }
 
 // Kinds are all kinds of test, in display order. They are made by functions so that a build that runs none links none.

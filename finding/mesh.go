@@ -24,8 +24,8 @@ mesh is measured again and again, and pelt tells what changes.`,
 		Example: `  pelt mesh fleet: --rate 1kpps --time 10s
   pelt mesh fleet: --every 5m --for 7d`,
 		Title: "Mesh of hosts",
-		Line:  []string{"loss_ratio", "delay_p50_ns", "round_trip_p50_ns"},
 		Rules: []Rule{meshRule}, Cycles: meshCycles,
+		Figures: []string{"loss_ratio", "delay_p50_ns", "round_trip_p50_ns"},
 	}
 }
 

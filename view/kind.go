@@ -13,10 +13,17 @@ import (
 // page makes the sections of a run's usable rows, of which there is one at least.
 type page func(rows []table.Row, found []finding.Finding) []Section
 
-// pageOf returns the page of a kind of test, by its command; that of another tool's test has none.
-func pageOf(command string) page {
-	return map[string]page{"": toolPage, "curve": curvePage, "ndr": ndrPage, "latency": latencyPage, "sweep": sweepPage,
-		"router": routerPage, "cc": controlPage, "soak": soakPage, "mesh": meshPage}[command]
+// ownPages are the pages of kinds of test by their commands; others have a plain one.
+func ownPages() map[string]page {
+	return map[string]page{"curve": curvePage, "ndr": ndrPage, "latency": latencyPage, "sweep": sweepPage,
+		"router": routerPage, "cc": controlPage, "soak": soakPage, "mesh": meshPage}
+}
+
+func pageOf(k finding.Kind) page {
+	if own := ownPages()[k.Command]; own != nil {
+		return own
+	}
+	return plainPage(k)
 }
 
 func Run(d *model.Document) Page {
@@ -29,7 +36,7 @@ func Run(d *model.Document) Page {
 		usable = finding.AsValid(rows)
 	}
 	if len(usable) > 0 && !finding.NothingThrough(rows) {
-		p.Sections = shown(pageOf(k.Command)(usable, found)...)
+		p.Sections = shown(pageOf(k)(usable, found)...)
 	} else if searches := finding.TypicalSearches(rows); len(searches) > 0 { // whose floods are not usable
 		p.Sections = shown(searchTable(searches, finding.SearchKeys(searches)))
 	}

@@ -11,18 +11,21 @@ import (
 	"pelt/words"
 )
 
-var lineMetrics = []string{"send_pps", "receive_pps", "connections_per_s", "completion_s", "loss_ratio",
-	"goodput_bps", "retransmit_ratio", "router_busy_ratio"}
+// lineMetrics are the metrics of the line that tells of a trial.
+func lineMetrics(k finding.Kind) []string {
+	if k.Figures != nil {
+		return k.Figures
+	}
+	return []string{"send_pps", "receive_pps", "connections_per_s", "completion_s", "loss_ratio", "goodput_bps",
+		"retransmit_ratio", "router_busy_ratio"}
+}
 
 // mostWhy is how much of a reason fits into a line; the whole stands in the report.
 const mostWhy = 90
 
 // TrialLine tells what a trial showed: its figures, or what it taught a search.
 func TrialLine(d *model.Document, trial *model.Result) string {
-	in, metrics := d.Language, lineMetrics
-	if own := finding.KindOf(d).Line; own != nil {
-		metrics = own
-	}
+	in, metrics := d.Language, lineMetrics(finding.KindOf(d))
 	one := *d
 	one.Results = []model.Result{*trial}
 	rows := table.Rows(&one)
