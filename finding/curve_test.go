@@ -247,11 +247,18 @@ func TestPathIsSaidOnly(t *testing.T) {
 	}
 }
 
-// TestStoredWordsAreTranslated: a stored finding has English words; those that the language has are said in it.
+// TestStoredWordsAreTranslated: files of before have English words; those that the language has are said in it.
 func TestStoredWordsAreTranslated(t *testing.T) {
 	kept := FromStored(say("curve.kept", Answer, "sizes", everySize, pathTarget, "lab:direct", "way", "LAN to WAN").Stored(false))
 	said := kept.Translated(words.Chinese)
 	if !strings.Contains(said.Parts()[0], "各种包长") || said.W("way") != "LAN 到 WAN" || kept.Words["sizes"] != everySize {
 		t.Errorf("%s, %v; the stored one has %v", said.Parts()[0], said.Words, kept.Words)
+	}
+	one := model.Finding{Code: "curve.one", Words: map[string]string{"best": "64 B", "target": "lab:nat"},
+		Numbers: []model.FindingNumber{{Metric: "receive_pps", Role: "best", Value: 262e3},
+			{Metric: "goodput_bps", Role: "wide", Value: 134e6}}}
+	want := "lab:nat saturates at 262 kpps, which is 134 Mbit/s, at 64 B."
+	if got := FromStored(one).Translated(words.English).Parts()[0]; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -463,11 +463,20 @@ func Stored(found []Finding, words bool) []model.Finding {
 	return out
 }
 
-// Translated is a stored finding in a language, with those of its words that the language has.
+// Kept are the findings of a run as files keep them: codes and figures, and words in no language.
+func Kept(d model.Document) []model.Finding {
+	d.Language = words.Codes
+	return Stored(OfRun(&d), false)
+}
+
+// Translated is a stored finding in a language. Words of files that had them in English are said as far as the language
+// has them.
 func (f Finding) Translated(l words.Language) Finding {
 	f.Words = maps.Clone(f.Words)
 	for name, word := range f.Words {
-		f.Words[name] = wayIn(l, l.Say(word))
+		if f.Words[name] = l.Read(word); f.Words[name] == word {
+			f.Words[name] = wayIn(l, l.Say(word))
+		}
 	}
 	return f.In(l)
 }

@@ -68,7 +68,7 @@ func phrase(l words.Language, layer, cause, host string) string {
 			}
 		}
 	}
-	return strings.NewReplacer("at %h", at+who, "%h", who, "%r", owner, "%c", cause).Replace(l.Say(text))
+	return l.With(text, "at %h", at+who, "%h", who, "%r", owner, "%c", cause)
 }
 
 // nodeName is what people call a host in a sentence.

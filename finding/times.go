@@ -50,10 +50,8 @@ func cycleBegin(rows []table.Row, cycle int) string {
 			first = r.Trial.Started
 		}
 	}
-	return first.UTC().Format(table.Language(rows).Say(minuteLayout))
+	return table.Language(rows).Time("2 January, 15:04 UTC", first)
 }
-
-const minuteLayout = "2 January, 15:04 UTC"
 
 // CycleSeries has a metric of a group's usable rows in each of so many cycles, the median of the cycle's trials; NaN:
 // nothing was measured. Its step is the usual time from one cycle to the next.
@@ -154,7 +152,7 @@ func overRuns(runs []*model.Document, rows []table.Row) []Finding {
 		measured[r.Trial.Repeat] = true
 	}
 	answer := say("times.runs", Answer, "runs_count", len(runs),
-		"since", runs[0].Started.UTC().Format(runs[0].Language.Say(minuteLayout)))
+		"since", runs[0].Language.Time("2 January, 15:04 UTC", runs[0].Started))
 	if bad := len(runs) - len(measured); bad > 0 {
 		answer = answer.with("runs_count:bad", bad, "none", when(bad == len(runs), "yes"))
 	}

@@ -63,7 +63,7 @@ func (r *runner) closeLog() {
 
 func (r *runner) finish() {
 	r.endRouter()
-	r.doc.Findings = finding.Stored(finding.OfRun(r.doc), false)
+	r.doc.Findings = finding.Kept(*r.doc)
 	if r.log == nil {
 		return
 	}

@@ -144,7 +144,7 @@ func (o Options) keepUnbegun(ctx context.Context, p model.Plan, why error) (doc 
 	log, err := o.Store.Create(doc)
 	if err == nil {
 		doc.ID = log.ID()
-		doc.Findings = finding.Stored(finding.OfRun(&doc), false)
+		doc.Findings = finding.Kept(doc)
 		err = errors.Join(log.End(doc), log.Close())
 	}
 	if err != nil {

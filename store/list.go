@@ -33,7 +33,7 @@ type Summary struct {
 	State   string    `json:"state"`
 	Trouble string    `json:"trouble,omitempty"`
 	Why     error     `json:"-"` // Trouble, to be said in another language
-	// Headline is the first answer of the run, without words.
+	// Headline is the first answer of the run: codes and figures, which any language says.
 	Headline *model.Finding `json:"headline,omitempty"`
 	Label
 }

@@ -15,8 +15,8 @@ import (
 )
 
 // sayers are functions whose text a user reads in his language, and which argument that text is.
-var sayers = map[string]int{"Say": 0, "Sayf": 0, "Errorf": 0, "usagef": 0, "tellf": 1, "NewFieldError": 1, "flagError": 1,
-	"Wrong": -1, "wrong": -1, "refuse": -1, "Put": 0}
+var sayers = map[string]int{"Say": 0, "Sayf": 0, "Time": 0, "Errorf": 0, "usagef": 0, "tellf": 1, "NewFieldError": 1,
+	"flagError": 1, "Wrong": -1, "wrong": -1, "refuse": -1, "Put": 0}
 
 // inBraces is a text in markup.
 var inBraces = regexp.MustCompile(`\{([^{}]+)\}`)

@@ -62,6 +62,27 @@ func inLanguage(t *testing.T, l words.Language) map[string]view.Page {
 	return out
 }
 
+// TestStoredHeadlines: lists say what a run showed in the language of their reader, as its page does.
+func TestStoredHeadlines(t *testing.T) {
+	all := documents()
+	for _, p := range pages {
+		all[p.Name] = p.Doc
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		d := all[name]
+		kept := finding.Kept(d)
+		for _, d.Language = range []words.Language{words.English, words.Chinese} {
+			for i, f := range finding.OfRun(&d) {
+				want := f.In(d.Language).Parts()[0]
+				got := finding.FromStored(kept[i]).Translated(d.Language).Parts()[0]
+				if f.Level == finding.Answer && got != want {
+					t.Errorf("%s: %s is kept as %+v, and read as\n%s\nwant\n%s", name, f.Code, kept[i], got, want)
+				}
+			}
+		}
+	}
+}
+
 // TestChinesePages: a page in Chinese has the figures of the one in English, and no English words but names.
 func TestChinesePages(t *testing.T) {
 	english, chinese := inLanguage(t, words.English), inLanguage(t, words.Chinese)

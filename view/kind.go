@@ -119,7 +119,7 @@ func subject(d *model.Document) string {
 		parts = append(parts, Way(d.Language, d.Lab.Nodes))
 	}
 	if !d.Started.IsZero() {
-		parts = append(parts, d.Started.UTC().Format(d.Language.Say("2 January 2006, 15:04 UTC")))
+		parts = append(parts, d.Language.Time("2 January 2006, 15:04 UTC", d.Started))
 	}
 	if d.ID != "" {
 		parts = append(parts, d.Language.Sayf("run %s", d.ID))

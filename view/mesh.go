@@ -182,7 +182,7 @@ func meshParts(rows []table.Row) Table {
 				worst = g
 			}
 		}
-		begin := part[0].Rows[0].Trial.Started.UTC().Format(table.Language(rows).Say("2 January, 15:04"))
+		begin := table.Language(rows).Time("2 January, 15:04", part[0].Rows[0].Trial.Started)
 		t.add(begin, len(part), lossy, lossOf(worst.Rows), wayName(worst))
 	}
 	return t

@@ -20,7 +20,7 @@ func Record(in words.Language, d contents.Document) Page {
 		verdict.Words["cut"] = in.Error(d.Fault)
 	}
 	verdict.Numbers = []finding.Number{{Metric: "file_bytes", Value: float64(d.Bytes)}}
-	started := h.Started.UTC().Format(in.Say("2 January 2006, 15:04 UTC"))
+	started := in.Time("2 January 2006, 15:04 UTC", h.Started)
 	p := Page{Language: in, Title: "Record",
 		Subject:  strings.Join([]string{h.Target, started, "pelt " + h.Tool.Version, h.Format}, " · "),
 		Sections: recordTables(d)}

@@ -26,7 +26,10 @@ const (
 // Say returns an English text in the language; text that its table lacks stays as it is. A text may hold verbs of
 // fmt or marks of its own, which it keeps.
 func (l Language) Say(text string) string {
-	if l == Chinese {
+	switch {
+	case l == Codes && text != "":
+		return code("say", text)
+	case l == Chinese:
 		return cmp.Or(chinese[text], chineseTalk[text], chineseHelp[text], chineseKinds[text], derived(text), text)
 	}
 	return text
@@ -80,7 +83,12 @@ func derived(text string) string {
 }
 
 // Sayf says a format, and puts values into it.
-func (l Language) Sayf(format string, values ...any) string { return l.put(l.Say(format), values) }
+func (l Language) Sayf(format string, values ...any) string {
+	if l == Codes {
+		return coded(format, values)
+	}
+	return l.put(l.Say(format), values)
+}
 
 // ownSpace stands for a space of a value, which stays, in a text that loses others.
 const ownSpace = "\ue000"
@@ -118,6 +126,9 @@ func fullWidth(r rune) bool { return strings.ContainsRune("，。：；（）、
 // Bracketed puts a note in brackets behind a text. Beside a Han character they are full-width in Chinese.
 func (l Language) Bracketed(text, note string) string {
 	last, _ := utf8.DecodeLastRuneInString(text)
+	if l == Codes {
+		return code("bracketed", text, note)
+	}
 	if l == Chinese && (isHan(last) || strings.ContainsFunc(note, isHan)) {
 		return text + "（" + note + "）"
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pelt/finding"
 	"pelt/render/plain"
 	"pelt/run"
 	"pelt/store"
@@ -41,7 +42,9 @@ func newList() *cobra.Command {
 			var rows [][]string
 			for i, r := range runs {
 				if rows = append(rows, run.Columns(f.Language, r)); r.Headline != nil {
-					runs[i].Headline.Text = run.Headline(words.English, r)
+					said := finding.FromStored(*r.Headline).Translated(words.English).Stored(false)
+					said.Text = run.Headline(words.English, r)
+					runs[i].Headline = &said
 				}
 			}
 			return asJSON.print(c, runs, func(w io.Writer) error {

@@ -28,7 +28,7 @@ func keep(t testing.TB, st *store.Store, d model.Document) string {
 	for _, x := range d.Results {
 		errs = append(errs, r.Append(x))
 	}
-	d.Complete, d.Findings = true, finding.Stored(finding.OfRun(&d), false)
+	d.Complete, d.Findings = true, finding.Kept(d)
 	if err := errors.Join(append(errs, r.End(d), r.Close())...); err != nil {
 		t.Fatal(err)
 	}
