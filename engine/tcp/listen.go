@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -64,7 +65,8 @@ func listen(host engine.Host, at netip.AddrPort) (*listener, error) {
 		why := model.NewReason(model.PortTaken, "port", at.Port(), "protocol", "TCP")
 		return nil, &engine.Fault{Why: why, Cause: err}
 	case err != nil:
-		why := model.NewReason(model.ListenFailed, "port", at.Port(), "protocol", "TCP", "text", err)
+		why := model.NewReason(model.ListenFailed, "port", at.Port(), "protocol", "TCP",
+			"text", cmp.Or(model.SystemSaid(err), err.Error()))
 		return nil, &engine.Fault{Why: why, Cause: err}
 	}
 	l.port = uint16(l.net.Addr().(*net.TCPAddr).Port)

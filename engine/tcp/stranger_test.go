@@ -59,6 +59,12 @@ func TestPortInUse(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprint(port)) || !strings.Contains(err.Error(), model.PortTaken) {
 		t.Errorf("listening on a busy port: %v, want its number and that it is in use", err)
 	}
+	var fault *engine.Fault
+	elsewhere := New(Config{Listen: netip.MustParseAddrPort("192.0.2.1:7359")})
+	_, err = prepare(t, elsewhere, enginetest.Here{}, o)
+	if !errors.As(err, &fault) || fault.Why.Code != model.ListenFailed || strings.Contains(fault.Why.Text, "listen") {
+		t.Errorf("listening on another host's address: %v, want what the system said", err)
+	}
 	o.Listen, o.Role, o.Peer, o.Ports = false, engine.Send, mustAddr("127.0.0.1"), []uint16{uint16(port)}
 	o.Flow.SourcePort = port
 	e, err := prepare(t, New(Config{}), enginetest.Here{}, o)

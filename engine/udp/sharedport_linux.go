@@ -1,6 +1,7 @@
 package udp
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -206,7 +207,8 @@ func (p *sharedPort) open(host engine.Host) error {
 		return &engine.Fault{Why: why, Cause: unix.EADDRINUSE}
 	}
 	if err != nil {
-		why := model.NewReason(model.ListenFailed, "port", p.wanted.Port(), "protocol", "UDP", "text", err)
+		why := model.NewReason(model.ListenFailed, "port", p.wanted.Port(), "protocol", "UDP",
+			"text", cmp.Or(model.SystemSaid(err), err.Error()))
 		return &engine.Fault{Why: why, Cause: err}
 	}
 	port := conn.LocalAddr().(*net.UDPAddr).AddrPort().Port()
