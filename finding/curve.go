@@ -16,8 +16,8 @@ func curveKind() Kind {
 		Preset: plan.Curve,
 		Use:    "curve TARGET",
 		Short:  "Measure how many packets a path carries at each packet size",
-		Long: `curve sends packets of several sizes to TARGET, and shows packets and bits per second at
-each: where small packets stop fitting, and what limits large ones.
+		Long: `curve sends packets of several sizes to TARGET, and shows for each size how many
+packets and bits per second arrive, and what limits them.
 
 TARGET is HOST[:PORT] where pelt serve runs, or a lab here: lab:direct, lab:switch,
 lab:router, lab:nat, lab:fast (NAT with a fast path), lab:star (many receivers),

@@ -15,8 +15,8 @@ func latencyKind() Kind {
 		Use:    "latency TARGET",
 		Short:  "Measure delay, loss and jitter of small packets beside a load",
 		Long: `latency searches the rate without loss (RFC 9971) up to --rate, and times 100 packets a second
-beside loads of up to 150 % of it: up, down and both. It tells what each direction adds and
-from which load on, and grades it.`,
+beside loads of up to 150 % of it: up, down and both. It says how much delay each direction
+adds, from which load on, and grades that.`,
 		Example: `  pelt latency lab:router --link-receiver rate=50mbit,queue=1000,delay=20ms --direction up`,
 		Title:   "Latency under load", Searches: true,
 		Rules:   []Rule{latencyRule},

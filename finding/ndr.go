@@ -21,12 +21,12 @@ func ndrKind() Kind {
 		Use:    "ndr TARGET",
 		Short:  "Find the highest rate that a path carries without loss",
 		Long: `ndr floods TARGET, up to --rate, and then searches the highest rate without loss for each
-frame size by MLRsearch (RFC 9971), up and then down; with --direction both, of each way.
+frame size by MLRsearch (RFC 9971), up, then down; with --direction both, both ways at once.
 
 Each size is searched three times in turn (once with --goal csit or --strict): that tells
 where the next run finds the rate. --max-loss 0,0.5% searches the rate with at most 0.5 %
-loss, too. Full trials last 0.5 s, or --time. --goal csit is surer and takes longer, by trials
-of 1 s; --strict has trials of 60 s as RFC 2544.
+loss, too. Full trials last 0.5 s, or --time. --goal csit is surer and takes longer: its
+trials last 1 s. Those of --strict last 60 s, as in RFC 2544.
 
 Loss at the hosts of the sender and the receiver does not lower the answer: it then says
 "at least", and what to change.`,

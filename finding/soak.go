@@ -22,8 +22,8 @@ func soakKind() Kind {
 any moment how many are lost, and where. TARGET is as for pelt curve, LAN..WAN as for pelt
 router.
 
-It stores its account every ten seconds: pelt report shows it meanwhile, and after a kill.
-With --every it runs again and again, as every test does, and tells what changed.`,
+It stores its account every ten seconds: pelt report shows it during the soak, and after a
+kill. With --every it runs again and again, as every test does, and tells what changed.`,
 		Example: `  pelt soak lab:router --rate 40kpps --payload 512 --time 10m
   pelt soak 192.168.1.5 --time 10s --every 5m`,
 		Title: "Soak",

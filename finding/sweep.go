@@ -15,7 +15,7 @@ func sweepKind() Kind {
 		Use:    "sweep TARGET",
 		Short:  "Find the best packet size, interval and buffers for a path",
 		Long: `sweep sends packets with every combination of values, several times in shuffled order. It
-shows which brought most through, which are as good, and what the rest lost.
+shows which carried most, which are as good, and what the others lost.
 
 TARGET is as for pelt curve. Sizes, rates, intervals, streams, receivers, buffers and --link
 take lists; --profile is given once for each.`,

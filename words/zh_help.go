@@ -7,8 +7,8 @@ var chineseHelp = map[string]string{
 	"%s lists all %d flags. -t -b -l -P -R -u -i mean what they mean in iperf3.": "%s 列出全部 %d 个参数。-t -b -l -P -R -u -i 与 iperf3 中的意思相同。",
 
 	"Find out what a network path does to small packets, and why": "查明一条网络路径怎样对待小包，以及为什么",
-	`pelt fires small packets down a path and accounts for every one: how many the path
-carries at each packet size, and where the missing ones died.
+	`pelt sends small packets down a path and accounts for every one: how many the path
+carries at each packet size, and where the others were lost.
 
 Start here: pelt demo, or pelt help start`: `pelt 沿一条路径发送小包，并说明每个包的去向：各种包长下路径能承载多少，
 其余的丢在哪里。
@@ -53,26 +53,26 @@ Start here: pelt demo, or pelt help start`: `pelt 沿一条路径发送小包，
 	"Generate the autocompletion script for the specified shell":       "生成 shell 的自动补全脚本",
 	"Show the help of a command, or a page: start, story, ledger, faq": "显示命令的帮助，或一个页面：start、story、ledger、faq",
 
-	`curve sends packets of several sizes to TARGET, and shows packets and bits per second at
-each: where small packets stop fitting, and what limits large ones.
+	`curve sends packets of several sizes to TARGET, and shows for each size how many
+packets and bits per second arrive, and what limits them.
 
 TARGET is HOST[:PORT] where pelt serve runs, or a lab here: lab:direct, lab:switch,
 lab:router, lab:nat, lab:fast (NAT with a fast path), lab:star (many receivers),
 lab:loopback (needs no rights), or lab:NAME of pelt lab up. iperf3://HOST[:PORT] is any
-iperf3 server.`: `curve 向 TARGET 发送多种包长，并显示各包长的每秒包数和比特数：小包到多少为止，
-大包受限于什么。
+iperf3 server.`: `curve 向 TARGET 发送多种包长，并显示各包长每秒到达多少包、多少比特，
+以及受限于什么。
 
 TARGET 是运行 pelt serve 的 HOST[:PORT]，或本机的实验环境：lab:direct、lab:switch、
 lab:router、lab:nat、lab:fast（带快速转发路径的 NAT）、lab:star（多个接收端）、
 lab:loopback（不需要权限），或 pelt lab up 建立的 lab:NAME。iperf3://HOST[:PORT] 是
 任何 iperf3 服务器。`,
 	`ndr floods TARGET, up to --rate, and then searches the highest rate without loss for each
-frame size by MLRsearch (RFC 9971), up and then down; with --direction both, of each way.
+frame size by MLRsearch (RFC 9971), up, then down; with --direction both, both ways at once.
 
 Each size is searched three times in turn (once with --goal csit or --strict): that tells
 where the next run finds the rate. --max-loss 0,0.5% searches the rate with at most 0.5 %
-loss, too. Full trials last 0.5 s, or --time. --goal csit is surer and takes longer, by trials
-of 1 s; --strict has trials of 60 s as RFC 2544.
+loss, too. Full trials last 0.5 s, or --time. --goal csit is surer and takes longer: its
+trials last 1 s. Those of --strict last 60 s, as in RFC 2544.
 
 Loss at the hosts of the sender and the receiver does not lower the answer: it then says
 "at least", and what to change.`: `ndr 先以最快速度（不超过 --rate）打满 TARGET，再按 MLRsearch（RFC 9971）查找每种
@@ -84,7 +84,7 @@ Loss at the hosts of the sender and the receiver does not lower the answer: it t
 
 两端主机自己的丢包不会拉低答案：这时答案写“至少”，并说明该改什么。`,
 	`sweep sends packets with every combination of values, several times in shuffled order. It
-shows which brought most through, which are as good, and what the rest lost.
+shows which carried most, which are as good, and what the others lost.
 
 TARGET is as for pelt curve. Sizes, rates, intervals, streams, receivers, buffers and --link
 take lists; --profile is given once for each.`: `sweep 用各种参数组合发包，每种多次，顺序打乱。它说明哪种通过得最多、哪些同样好、
@@ -122,8 +122,8 @@ other packets. TARGET is as for pelt curve.`: `cc 轮流用各种拥塞控制算
 any moment how many are lost, and where. TARGET is as for pelt curve, LAN..WAN as for pelt
 router.
 
-It stores its account every ten seconds: pelt report shows it meanwhile, and after a kill.
-With --every it runs again and again, as every test does, and tells what changed.`: `soak 以固定包长和速率发送，保存两端每一秒的数据，随时显示丢了多少、丢在哪里。
+It stores its account every ten seconds: pelt report shows it during the soak, and after a
+kill. With --every it runs again and again, as every test does, and tells what changed.`: `soak 以固定包长和速率发送，保存两端每一秒的数据，随时显示丢了多少、丢在哪里。
 TARGET 与 pelt curve 相同，LAN..WAN 与 pelt router 相同。
 
 每十秒保存一次账目：运行中和被杀死后都可以用 pelt report 查看。
@@ -138,7 +138,7 @@ fleet:（加入 hub 的所有主机），或 fleet:A,B,C（其中几台）。
 
 一台主机同时只做一个测试，所以各对分轮测量。加 --every 会反复测量，有变化就说明。`,
 	`serve is the other end of tests from another host. It prints the line to paste there, with
-a code that ends with this serve. Nobody without the code can start traffic.
+a code that is valid until serve ends. Nobody without the code can start traffic.
 
 On a router, --observe-only tells what its processors did and which packets its kernel
 dropped.`: `serve 是另一台主机上测试的对端。它打印要粘贴到那里的命令，其中的口令在 serve 结束时
@@ -174,17 +174,17 @@ pelt-demo.png（也可用参数指定文件）。没有 root 时它用用户命�
 	"lab: each link: rate=1gbit,queue=100,delay=20ms,loss=1%; --link-NODE: one node's; lists in sweep and cc: loss=0,1%":             "实验环境：每条链路：rate=1gbit,queue=100,delay=20ms,loss=1%；--link-NODE：该节点的链路；sweep 和 cc 中可为列表：loss=0,1%",
 	"payload sizes: 64,1460 or 256..1472/256; UDP: 16 to 65507, or mtu, the largest in one packet":                                   "载荷大小：64,1460 或 256..1472/256；UDP 为 16 到 65507，或 mtu（一个包放得下的最大值）",
 	"Ethernet frame sizes with FCS, in place of --payload: 64,1518":                                                                  "以太网帧长（含 FCS），代替 --payload：64,1518",
-	"rate of a flow, of searches the highest: max, 150kpps, or 95mbit of payload":                                                    "每条流的速率，搜索时为上限：max、150kpps，或载荷 95mbit",
+	"rate of each flow, for searches the highest: max, 150kpps, or 95mbit of payload":                                                "每条流的速率，搜索时为上限：max、150kpps，或载荷 95mbit",
 	"time between packets, in place of --rate: 5ms":                                                                                  "包间隔，代替 --rate：5ms",
 	"packets over time: poisson, burst=64, on=10ms,off=90ms[,random], ramp=10kpps..100kpps, trace=FILE, gaps=FILE (docs/engines.md)": "发包模式：poisson、burst=64、on=10ms,off=90ms[,random]、ramp=10kpps..100kpps、trace=FILE、gaps=FILE（docs/engines.md）",
 	"udp, tcp, or in router udp,tcp":                                                                                                 "udp、tcp，router 中还可以是 udp,tcp",
 	"up (from here or LAN), down, both, or a list":                                                                                   "up（从这里或 LAN 发出）、down、both，或列表",
 	"streams, each with socket and thread: 1 to 128":                                                                                 "流数，每条流有自己的套接字和线程：1 到 128",
 	"receivers of lab:star (default 10), each sent the full rate":                                                                    "lab:star 的接收端数（默认 10），每个都按完整速率发送",
-	"packets a trial and receiver (default: what fits in --time; of sweep 1000)":                                                     "每次试验给每个接收端的包数（默认：--time 内能发的；sweep 为 1000）",
+	"packets of each trial to each receiver (default: what fits in --time; in sweep 1000)":                                           "每次试验给每个接收端的包数（默认：--time 内能发的；sweep 为 1000）",
 	"100 packets a trial, unless --count or --time says more":                                                                        "每次试验 100 个包，除非 --count 或 --time 另有指定",
-	"measured time of each trial: 10s; of transfers the longest":                                                                     "每次试验的测量时间：10s；传输时为上限",
-	"uncounted time before it: 1s":                                                                                                   "测量之前不计入的时间：1s",
+	"measured time of each trial: 10s; for transfers the longest":                                                                    "每次试验的测量时间：10s；传输时为上限",
+	"time before the measured time, not counted: 1s":                                                                                 "测量之前不计入的时间：1s",
 	"longest time without control connection: 0 to 1m; 0 ends the soak at its first outage":                                          "控制连接最长可以中断多久：0 到 1m；0 表示一中断就结束",
 	"interleaved trials of each combination; pelt compare needs 3":                                                                   "每种组合交替重复的次数；pelt compare 需要 3 次",
 	"of all that is random": "一切随机数的种子",
@@ -271,7 +271,7 @@ It listens on this host only. From another host: ssh -L 7360:127.0.0.1:7360 HOST
 它打印要打开的网址。知道这个网址的人都能进入。
 
 它只在本机监听。从另一台主机访问：ssh -L 7360:127.0.0.1:7360 HOST。`,
-	"list shows the stored runs that have each TEXT anywhere in their line, newest first.": "list 列出保存的运行，最新的在前；给出 TEXT 时，只列出行中含有每个 TEXT 的运行。",
+	"list shows the stored runs, newest first; with TEXT, those whose line contains each TEXT.": "list 列出保存的运行，最新的在前；给出 TEXT 时，只列出行中含有每个 TEXT 的运行。",
 	`rm deletes runs without asking: all, or none if one is missing or being written. RUN is an
 id or its beginning, or last.`: `rm 不询问就删除运行：全部删除；如有一个不存在或正在写入，则一个也不删。RUN 是编号或编号
 的开头，或 last。`,
@@ -282,9 +282,9 @@ was cut; finished trials are kept.`: `run 执行一个 YAML 计划（由 --print
 Ctrl-C or --time; then it prints totals. It needs root and Linux 5.5 with BTF, and cannot
 see a network card's own drops: see ip -s link.
 
---port, --host and --dev limit what is shown to what fits all three. The kernel looks at
-ports; hosts and interfaces are picked from its table of 16 384 flows, so on a host that
-drops more flows than that give --port as well.
+--port, --host and --dev show only drops that match all three. The kernel filters by port;
+hosts and interfaces are picked from its table of 16 384 flows. So on a host that drops
+packets of more flows, give --port as well.
 
 --json writes an object of format pelt/drops/1 for each interval; the last has "sum": true
 and holds the whole watch.
@@ -301,10 +301,10 @@ Ctrl-C 的退出码是 0；如果提前结束了 --time，则是 130。`,
 	`record reads the files of --record: sequence, send time and receive time of every packet
 of a UDP receiver. A file that was cut reads up to its end.`: `record 读取 --record 的文件：UDP 接收端每个包的序号、发送时间和接收时间。被截断的文件
 读到断处为止。`,
-	"show lists the trials and flows of a record, and the first runs of lost packets.": "show 列出记录中的试验和流，以及最先出现的几段连续丢包。",
+	"show lists the trials and flows of a record, and the first series of lost packets.": "show 列出记录中的试验和流，以及最先出现的几段连续丢包。",
 	`export writes a row or a packet for each packet. A capture's headers are made up, and its
 packets end behind the test header; their lengths are real.`: `export 为每个包写一行或一个包。抓包文件的协议头是补上的，包在测试头之后截断；长度是真实的。`,
-	`tune changes settings of this host only because a counter moved in a run. Old values are
+	`tune changes a setting of this host only if a counter of a run calls for it. Old values are
 stored first, so pelt tune revert works after any kill. For other hosts it prints commands.`: `tune 只因某次运行中有计数器变化才改本机的参数。旧值先保存，所以无论怎样被杀死，
 pelt tune revert 都能恢复。对其他主机它只打印命令。`,
 	`advise names each setting that addresses a loss: its present value, the counter that moved,
@@ -313,20 +313,20 @@ the value for the rate, the command and its undo.
 RUN is an id or its beginning, last (default), or a file.`: `advise 列出每个能减少丢包的参数：当前值、变化的计数器、按速率算出的值、命令和撤销命令。
 
 RUN 是编号或编号的开头、last（默认），或一个文件。`,
-	`apply makes what advise says for this host, or what --set says. If one setting fails, those
-before it are taken back. It needs root; with sudo, say PELT_DATA=$HOME/.local/share/pelt.
-Settings end at the next boot.`: `apply 在本机做 advise 建议的修改，或 --set 指定的修改。如果一项失败，之前的都会撤销。
+	`apply makes the changes that advise names for this host, or those of --set. If one setting
+fails, those before it are taken back. It needs root; with sudo, say
+PELT_DATA=$HOME/.local/share/pelt. Settings end at the next boot.`: `apply 在本机做 advise 建议的修改，或 --set 指定的修改。如果一项失败，之前的都会撤销。
 它需要 root；用 sudo 时请写 PELT_DATA=$HOME/.local/share/pelt。下次开机后修改失效。`,
 	`revert restores each value that pelt tune changed. What others changed since stays, with
 exit code 1.`: `revert 恢复 pelt tune 改过的每个值。之后被别人改过的保持不变，此时退出码为 1。`,
 	`lab holds a network of unnamed namespaces on this machine. A background process owns it;
 when that ends, nothing is left.`: `lab 在本机维持一个由无名命名空间组成的网络。它属于一个后台进程；进程结束后什么也不留下。`,
 	`link NAME show prints each direction of each link: its settings, and what it did so far.
-link NAME set changes settings; none, or 0 for a number, puts one back.
+link NAME set changes settings; the value none, or 0 of a number, takes one back.
 
-LINK is a node, for its links, or two, as sender-router; without it all links change.
-toward=NODE is one direction only. A queue needs a rate. Only a link with delay, loss and
-the like, or of lab up --link backend=user, can get them.`: `link NAME show 打印每条链路每个方向的设置，以及至今做了什么。
+LINK is a node (all its links) or two nodes, as sender-router; without LINK all links change.
+toward=NODE is one direction only. A queue needs a rate. Delay, loss and the like need a link
+that has one of them from the start, or lab up --link backend=user.`: `link NAME show 打印每条链路每个方向的设置，以及至今做了什么。
 link NAME set 修改设置；none（数字则为 0）取消一项设置。
 
 LINK 是一个节点（它的各条链路）或两个节点（如 sender-router）；不写则改所有链路。
@@ -393,15 +393,14 @@ lab up --link backend=user 建立的链路，才能设置这些。`,
 	`compare tells what changed. Of several runs the first is the baseline. Of one run it
 compares the variants, or the levels of --by.
 
-It reports no noise: the chance of any false alarm is at most 5 %%. Each side needs three
-valid repeats.
+The chance of any false alarm is at most 5 %%. Each side needs three valid repeats.
 
 --fail-if "METRIC < -5%%" is relative to the baseline; for shares in points. Metrics:
 %s.
 
 RUN is an id or its beginning, last (default), or a file, also of iperf3 -J or flent.`: `compare 说明有何变化。几次运行时，以第一次为基准。一次运行时，比较各变体，或 --by 的各个取值。
 
-它不报告偶然的波动：误报的概率总共不超过 5 %%。每一边需要三次有效的重复。
+误报的概率总共不超过 5 %%。每一边需要三次有效的重复。
 
 --fail-if "METRIC < -5%%" 是相对于基准；比例则为百分点。指标：
 %s。

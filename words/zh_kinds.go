@@ -12,8 +12,8 @@ const (
 var chineseKinds = map[string]string{
 	"Measure delay, loss and jitter of small packets beside a load": "测量加负载时小包的时延、丢包和抖动",
 	`latency searches the rate without loss (RFC 9971) up to --rate, and times 100 packets a second
-beside loads of up to 150 % of it: up, down and both. It tells what each direction adds and
-from which load on, and grades it.`: `latency 先查找不丢包的速率（RFC 9971，不超过 --rate），再加上最高为其 150 % 的负载，
+beside loads of up to 150 % of it: up, down and both. It says how much delay each direction
+adds, from which load on, and grades that.`: `latency 先查找不丢包的速率（RFC 9971，不超过 --rate），再加上最高为其 150 % 的负载，
 每秒测 100 个小包的时延：上行、下行、双向。它说明每个方向增加多少时延、从多大负载开始，
 并给出等级。`,
 	"Latency under load":                        "负载下时延",

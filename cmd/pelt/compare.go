@@ -30,8 +30,7 @@ func newCompare() *cobra.Command {
 		Long: spoken().Sayf(`compare tells what changed. Of several runs the first is the baseline. Of one run it
 compares the variants, or the levels of --by.
 
-It reports no noise: the chance of any false alarm is at most 5 %%. Each side needs three
-valid repeats.
+The chance of any false alarm is at most 5 %%. Each side needs three valid repeats.
 
 --fail-if "METRIC < -5%%" is relative to the baseline; for shares in points. Metrics:
 %s.

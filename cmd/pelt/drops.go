@@ -41,9 +41,9 @@ func newDrops() *cobra.Command {
 Ctrl-C or --time; then it prints totals. It needs root and Linux 5.5 with BTF, and cannot
 see a network card's own drops: see ip -s link.
 
---port, --host and --dev limit what is shown to what fits all three. The kernel looks at
-ports; hosts and interfaces are picked from its table of 16 384 flows, so on a host that
-drops more flows than that give --port as well.
+--port, --host and --dev show only drops that match all three. The kernel filters by port;
+hosts and interfaces are picked from its table of 16 384 flows. So on a host that drops
+packets of more flows, give --port as well.
 
 --json writes an object of format pelt/drops/1 for each interval; the last has "sum": true
 and holds the whole watch.

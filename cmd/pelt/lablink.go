@@ -24,11 +24,11 @@ func newLabLink() *cobra.Command {
 		Use:   "link [NAME] show | link [NAME] set [LINK] KEY=VALUE,...",
 		Short: "Show what the links of a lab do, or change it while it runs",
 		Long: `link NAME show prints each direction of each link: its settings, and what it did so far.
-link NAME set changes settings; none, or 0 for a number, puts one back.
+link NAME set changes settings; the value none, or 0 of a number, takes one back.
 
-LINK is a node, for its links, or two, as sender-router; without it all links change.
-toward=NODE is one direction only. A queue needs a rate. Only a link with delay, loss and
-the like, or of lab up --link backend=user, can get them.`,
+LINK is a node (all its links) or two nodes, as sender-router; without LINK all links change.
+toward=NODE is one direction only. A queue needs a rate. Delay, loss and the like need a link
+that has one of them from the start, or lab up --link backend=user.`,
 		Example: `  pelt lab link r1 show
   pelt lab link r1 set sender-router rate=10mbit,toward=router`,
 		Args: cobra.MinimumNArgs(1),

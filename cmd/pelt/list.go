@@ -25,7 +25,7 @@ func newList() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "list [TEXT...]",
 		Short:   "List the runs that are kept",
-		Long:    `list shows the stored runs that have each TEXT anywhere in their line, newest first.`,
+		Long:    `list shows the stored runs, newest first; with TEXT, those whose line contains each TEXT.`,
 		Example: "  pelt list --since 7d curve lab:router",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {

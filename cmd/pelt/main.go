@@ -172,8 +172,8 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "pelt",
 		Short: "Find out what a network path does to small packets, and why",
-		Long: `pelt fires small packets down a path and accounts for every one: how many the path
-carries at each packet size, and where the missing ones died.
+		Long: `pelt sends small packets down a path and accounts for every one: how many the path
+carries at each packet size, and where the others were lost.
 
 Start here: pelt demo, or pelt help start`,
 		SilenceErrors: true,

@@ -35,7 +35,7 @@ func newRecordShow() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "show FILE",
 		Short:   "Say what a record holds, and whether it is whole",
-		Long:    "show lists the trials and flows of a record, and the first runs of lost packets.",
+		Long:    "show lists the trials and flows of a record, and the first series of lost packets.",
 		Example: "  pelt record show packets.rec",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -23,7 +23,7 @@ func newTune() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tune",
 		Short: "Set this host up for what a run lost, and take it back",
-		Long: `tune changes settings of this host only because a counter moved in a run. Old values are
+		Long: `tune changes a setting of this host only if a counter of a run calls for it. Old values are
 stored first, so pelt tune revert works after any kill. For other hosts it prints commands.`,
 		Example: "  pelt tune advise last\n  pelt tune apply last\n  pelt tune revert",
 		Args:    noSubcommand,

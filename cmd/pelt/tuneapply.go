@@ -22,9 +22,9 @@ func newTuneApply() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "apply [RUN]",
 		Short: "Make the settings that a run calls for on this host, or exactly those of --set",
-		Long: `apply makes what advise says for this host, or what --set says. If one setting fails, those
-before it are taken back. It needs root; with sudo, say PELT_DATA=$HOME/.local/share/pelt.
-Settings end at the next boot.`,
+		Long: `apply makes the changes that advise names for this host, or those of --set. If one setting
+fails, those before it are taken back. It needs root; with sudo, say
+PELT_DATA=$HOME/.local/share/pelt. Settings end at the next boot.`,
 		Example: "  pelt tune apply last --yes\n  pelt tune apply --set net.core.rmem_max=4194304",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
