@@ -219,6 +219,8 @@ func TestEffects(t *testing.T) {
 		{"loss from 0", "loss_ratio", []float64{0.02, 0.021, 0.019}, []float64{0, 0, 0}, WorseThan, 0.02, false},
 		{"a loss that does not matter", "loss_ratio", []float64{0.0001, 0.0001, 0.0002}, []float64{0, 0, 0}, Tied,
 			0.0001, false},
+		{"half a point of many", "loss_ratio", []float64{0.555, 0.5551, 0.5549}, []float64{0.55, 0.5501, 0.5499}, Tied,
+			0.005, false},
 		{"jitter from 0", "jitter_ns", []float64{500, 510, 490}, []float64{0, 0, 0}, WorseThan, inf, false},
 		{"jitter to 0", "jitter_ns", []float64{0, 0, 0}, []float64{500, 510, 490}, BetterThan, -1, false},
 		{"no jitter on both", "jitter_ns", []float64{0, 0, 0}, []float64{0, 0, 0}, Tied, 0, false},

@@ -1,6 +1,8 @@
 package table
 
 import (
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -138,6 +140,27 @@ func TestLimit(t *testing.T) {
 			t.Errorf("%s: %s, by %q; want %s, %q", c.name, got.By, got.Proof, c.by, c.proof)
 		} else if c.by == Unproven && got.OfRate() {
 			t.Errorf("%s: of its rate", c.name)
+		}
+	}
+}
+
+// TestPagesOfLimits: pages of the manual tell the shares from which on a limit is told.
+func TestPagesOfLimits(t *testing.T) {
+	for name, wants := range map[string][]string{
+		"router.md": {
+			fmt.Sprintf("(%g %% to %g %% of its rate; TCP payload from %g %%)", 100*FullLink, 100*OverLink, 100*fullLinkTCP),
+			fmt.Sprintf("at least %g %% busy (in a lab %g %%)", 100*busyHost, 100*busyThread),
+			fmt.Sprintf("less than %g %% was lost", 100*Overload)},
+		"words.md": {fmt.Sprintf("each trial lost less than %g %%", 100*Lossless)},
+	} {
+		page, err := os.ReadFile("../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range wants {
+			if !strings.Contains(string(page), want) {
+				t.Errorf("docs/%s does not say %q", name, want)
+			}
 		}
 	}
 }
