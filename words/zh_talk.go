@@ -13,7 +13,7 @@ var chineseTalk = map[string]string{
 	"about %s left": "约剩 %s", "about %s": "约 %s", "%d trials": "%d 次试验",
 	"a search of %d trials or more": "搜索，至少 %d 次试验", "0 of %.2g s": "0/%.2g s", "%.0f of %.0f s": "%.0f/%.0f s",
 	", none lost": "，没有丢包", ", lost: ": "，丢失：", " and %d more causes": "，另有 %d 种原因",
-	"q leave, the test goes on   s stop the test   ? keys": "q 离开，测试继续   s 停止测试   ? 按键说明", "○ starts": "○ 正在启动", "● runs": "● 正在运行",
+	"q leave, the test goes on   s stop the test   ? keys": "q 离开，测试继续   s 停止测试   ? 按键说明", "○ starting": "○ 正在启动", "● running": "● 正在运行",
 	"leave this screen; the test goes on, with progress lines":     "离开这个画面；测试继续，改为逐行显示",
 	"stop the test, as Ctrl-C does; what was measured is reported": "停止测试，与 Ctrl-C 相同；已测到的会报告",
 	"back to the test": "回到测试", "no trial has ended.": "还没有完成的试验。", "So far: ": "目前：", "Prepares the next trial.": "正在准备下一次试验。",
@@ -69,7 +69,7 @@ var chineseTalk = map[string]string{
 
 	// Pages of pelt web.
 	"Skip to the content": "跳到正文", "Pages": "页面", "Kept runs": "运行记录", "New test": "新测试", "Compare the others with this one": "以它为基准比较",
-	"In a terminal: ": "在终端里：", "Tests of this page": "从这个页面启动的测试", "ended": "已结束", "runs": "正在运行", "Kinds of test": "测试种类", ".": "。",
+	"In a terminal: ": "在终端里：", "Tests of this page": "从这个页面启动的测试", "ended": "已结束", "Kinds of test": "测试种类", ".": "。",
 	"Code": "口令", "More": "更多", "Start": "开始", "; one a line": "；每行一个", "Live": "实时", "No result yet": "还没有结果", "Stop": "停止",
 	"The run's page": "这次运行的页面", "The trial that runs": "正在进行的试验", "Waiting for the first trial": "等待第一次试验",
 	"A host where pelt serve runs, or a lab of this machine: lab:loopback, lab:direct, lab:router": "运行 pelt serve 的主机，或本机的实验环境：lab:loopback、lab:direct、lab:router",

@@ -71,10 +71,10 @@ func (p Page) wrap(s, head, indent string, most int) []string {
 }
 
 func (p Page) head(n *live.Now) string {
-	name, state := "pelt", n.Language.Say("○ starts")
+	name, state := "pelt", n.Language.Say("○ starting")
 	if n.Started.Command != "" {
 		name += plain.Text(" " + n.Started.Command + " " + n.Started.Target)
-		state = n.Language.Say("● runs")
+		state = n.Language.Say("● running")
 	}
 	name = plain.Cut(name, p.Width-plain.Width(state)-1)
 	return p.paint(name+strings.Repeat(" ", max(p.Width-plain.Width(name)-plain.Width(state), 1))+state, bold)

@@ -180,7 +180,7 @@ func (s *Server) form(m *render.Markup, here Offer, values url.Values, wrong str
 <section hidden="$1"><h3>{Tests of this page}</h3><ul>
 `, when(len(started) == 0, "hidden"))
 	for _, t := range started {
-		state := m.Say("runs")
+		state := m.Say("running")
 		if t.Over() {
 			state = m.Say("ended")
 		}
