@@ -315,7 +315,11 @@ func (c Comparison) values(e Effect) string {
 
 // figure names an effect in two words: "Goodput -78 %".
 func (e Effect) figure(l words.Language) string {
-	return l.Say(e.Metric.Label) + " " + l.Say(unit.Change(e.Change, e.Points))
+	change := unit.Change(e.Change, e.Points)
+	if strings.HasSuffix(change, " times") {
+		return l.Say(e.Metric.Label) + " " + l.Sayf("%s as high", l.Say(change))
+	}
+	return l.Say(e.Metric.Label) + " " + l.Say(change)
 }
 
 // language is what a report of the comparison is to be written in.

@@ -35,7 +35,7 @@ const (
 
 var controlSentences = map[string]string{
 	"cc.told":    `{who} is ` + ccSpeed + `[ with {where}].`,
-	"cc.nothing": `{base} carried nothing[ with {where}], and {who} did.`,
+	"cc.nothing": `{base} carried nothing[ with {where}], and {who} carried data.`,
 	"cc.looks":   ccLooks + `.¶{more_count # more repeat/# more repeats} would prove it.`,
 	"cc.few":     ccLooks + `.¶Too few repeats to tell: at least {more_count # more is/# more are} needed.`,
 	"cc.tied":    `{who} and {base} are statistically tied[ with {where}].`,
@@ -44,8 +44,8 @@ var controlSentences = map[string]string{
 	"cc.alone": `{who} [{timed ?}takes|carries] {*metric:best range}[ with {where}].` +
 		`[¶[{base}|It] [{timed ?}takes|carries] {*metric:worst}[ with {worst}].]`,
 	"cc.none": `No trial says which congestion control it used.`,
-	"cc.queue": `95 % of small packets waited [{none ?}less than 1 µs|at most {queueing_p95_ns:most}] in queues beside ` +
-		`{who}[, and {queueing_p95_ns:least} beside {base}][, with {where}].`,
+	"cc.queue": `95 % of small packets waited [{none ?}less than 1 µs|at most {queueing_p95_ns:most}] in queues with ` +
+		`{who}[, and {queueing_p95_ns:least} with {base}][ ({where})].`,
 	"cc.share": `Side by side {who} takes {control_share_ratio:most} of the goodput and {base} ` +
 		`{control_share_ratio:least}[ with {where}].`,
 	"cc.unfair": `Streams of {who} share unevenly[ with {where}] (Jain's index {stream_fairness_index}; 1 is even).`,
@@ -158,7 +158,11 @@ func controlRule(rows []table.Row) []Finding {
 		focus = c.Where(*out[0].Places[""])
 	}
 	fastest := table.Rank(c.Metric, c.groupsUnder(focus))[0]
-	out = slices.Concat(out, []Finding{heldBackBy(fastest.Limit(), fastest)}, c.queues(), c.cut())
+	limit := heldBackBy(fastest.Limit(), fastest)
+	if focus != "" {
+		limit = limit.with("where", fastest.Sayf("%s (%s)", ControlOf(fastest), focus))
+	}
+	out = slices.Concat(out, []Finding{limit}, c.queues(), c.cut())
 	return append(out, c.more(out)...)
 }
 

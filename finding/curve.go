@@ -34,14 +34,14 @@ iperf3 server.`,
 // Parts of sentences.
 const (
 	lostTo    = `.[¶Lost: {place}.|¶Lost: {places}.]`
-	curveUpTo = `¶Received: [{many ?}up to ]{receive_pps:best} and {goodput_bps:wide}`
+	curveUpTo = `[{of ?}|.¶Received: [{many ?}up to ]{receive_pps:best} and {goodput_bps:wide}]` // of one curve
 	lostAlong = `[¶Lost: {place}.|¶Mostly lost: {most}.]`
 	saturates = `{path} saturates at {receive_pps:best}`
 )
 
 var curveSentences = map[string]string{
 	"curve.both": `{path} saturates at {receive_pps:best} of small and {goodput_bps:wide} of large packets.¶` +
-		`Below about {payload_bytes:knee} the limit is packets per second; above it, bits per second.` + lostAlong,
+		`[{of}: b|B]elow about {payload_bytes:knee} the limit is packets per second; above it, bits per second.` + lostAlong,
 	"curve.packets": saturates + ` at every size, up to {goodput_bps:wide}.¶The limit is packets per second.` + lostAlong,
 	"curve.bits":    `{path} carries at most {goodput_bps:wide}, limited by bits at every size.` + lostAlong,
 	"curve.one":     saturates + `, which is {goodput_bps:wide}, at {best}.` + lostAlong,
@@ -50,17 +50,17 @@ var curveSentences = map[string]string{
 		`nor one bit rate.` + lostAlong,
 	"curve.host": `{path} carries at least {receive_pps:best} and {goodput_bps:wide}.¶At {sizes} [the {who} was the ` +
 		`limit, not the path|next to nothing was lost].` + lostAlong,
-	"curve.kept":   `{path} carries the asked rate at {sizes}.` + curveUpTo + `.`,
-	"curve.rest":   `{path} carries the asked rate in {trials_count:kept} of {trials_count} trials.` + curveUpTo + `.`,
-	"curve.living": `The other streams carry the asked rate at {sizes}.` + curveUpTo + `.`,
+	"curve.kept":   `{path} carries the asked rate at {sizes}` + curveUpTo + `.`,
+	"curve.rest":   `{path} carries the asked rate in {trials_count:kept} of {trials_count} trials` + curveUpTo + `.`,
+	"curve.living": `The other streams carry the asked rate at {sizes}` + curveUpTo + `.`,
 	"curve.short":  `{path} cannot carry the asked rate: {loss_ratio:worst} lost at {worst}` + lostTo,
-	"curve.loses":  `{path} loses up to {loss_ratio:worst}, at {worst}` + lostTo,
+	"curve.loses":  `{path} loses [{many ?}up to {loss_ratio:worst},|{loss_ratio:worst}] at {worst}` + lostTo,
 	"curve.grown": `{path} does not carry the asked rate at {grown}.¶{send_pps:grown} went in and ` +
 		`{receive_pps:grown} came out. The rest waited in a queue on the way[, up to {delay_max_ns:grown}].`,
 	"curve.mostly": `{path} carried the asked rate in {trials_count:kept} of {trials_count} trials.¶Trial {trial} ` +
 		`lost {loss_ratio:worst}[: {places}].`,
 	"curve.tcp":  `{path} carries {goodput_bps:wide} of TCP[, {goodput_bps:worst} in writes of {payload_bytes:worst}].`,
-	"curve.held": `{path} carries all that the sender's host sent out.` + curveUpTo + `, less than was asked.`,
+	"curve.held": `{path} carries all that the sender's host sent out` + curveUpTo + `, less than was asked.`,
 	"curve.unfit": `{refused} {sizes_count does/do} not fit into one packet of the path[.¶Its MTU is ` +
 		`{path_mtu_bytes}].`,
 	"curve.refused": `The sender's kernel refused every packet of {refused}[ ({errno})].`,
@@ -78,7 +78,8 @@ func curveRule(rows []table.Row) []Finding {
 	refused, all := refusedSizes(rows), len(table.OneEach(rows))
 	dead := slices.ContainsFunc(rows, func(r table.Row) bool { return r.Trial.Why.Has(model.NothingThrough) })
 	rows = table.Usable(rows)
-	curves := Curves(rows).Conditions
+	layout := Curves(rows)
+	curves := layout.Conditions
 	for _, c := range curves {
 		name, l := c.Rows[0].Doc.Plan.Target, c.Language()
 		if len(curves) > 1 {
@@ -86,6 +87,10 @@ func curveRule(rows []table.Row) []Finding {
 		}
 		found := curve(name, c.Choices())
 		for i, f := range found {
+			place, answer := f.Words["place"], found[0].Words
+			if i > 0 && place != "" && (place == answer["place"] || place == answer["most"]) {
+				f = f.with("said", "yes")
+			}
 			switch {
 			case len(curves) < 2:
 			case f.Level == Fact:
@@ -94,7 +99,7 @@ func curveRule(rows []table.Row) []Finding {
 				f = f.with("of", pathTo(l, name))
 			}
 			if len(refused) > 0 && f.Words["sizes"] == l.Say(everySize) {
-				f = f.with("sizes", l.Say("every other size"))
+				f = f.with("sizes", l.Sayf("every size but %s", refused[0].Words["refused"]))
 			}
 			if f.Code == "curve.kept" && dead { // nothingRule tells of these trials
 				f = f.with("trials_count:kept", len(table.OneEach(rows)), "trials_count", all)
@@ -105,7 +110,23 @@ func curveRule(rows []table.Row) []Finding {
 		told = append(told, found)
 	}
 	slices.SortStableFunc(told, func(a, b []Finding) int { return cmp.Compare(b[0].carriesLess(), a[0].carriesLess()) })
+	if len(layout.Under) == 1 && layout.Under[0].Name == "rate_pps" {
+		told = highestKept(told)
+	}
 	return append(slices.Concat(told...), refused...)
+}
+
+// highestKept leaves out what is told of lower rates than the highest one that is carried.
+func highestKept(told [][]Finding) [][]Finding {
+	rate := func(all []Finding) float64 {
+		if all[0].Code != "curve.kept" {
+			return 0
+		}
+		v, _ := all[0].Number("receive_pps", "best")
+		return v
+	}
+	most := rate(slices.MaxFunc(told, func(a, b []Finding) int { return cmp.Compare(rate(a), rate(b)) }))
+	return only(told, func(all []Finding) bool { return rate(all) == 0 || rate(all) == most })
 }
 
 // carriesLess puts curves that do not carry what was asked before those that do.

@@ -153,7 +153,7 @@ func settingName(name string) string {
 const longestName = 32
 
 func (c *Comparison) nameRuns(apart []table.Key) {
-	telling := [][]string{{"router model"}, {"target"}, {"--link", "rate", "engine"}}
+	telling := [][]string{{"router model"}, {"target"}, {"rate", "--link", "engine"}}
 	for _, k := range apart {
 		telling = append([][]string{{strings.ToLower(k.Label)}}, telling...)
 	}

@@ -26,34 +26,32 @@ adds, from which load on, and grades that.`,
 
 // Parts of sentences.
 const (
-	latencyAdds = `: load[ {way}] adds [{round_trip_increase_ns:up} up and {round_trip_increase_ns:down} down|` +
-		`{round_trip_increase_ns:worst}] to the round trip.`
+	latencyAdds = `oad [up adds {round_trip_increase_ns:up} to the round trip, and load down ` +
+		`{round_trip_increase_ns:down}|{way} adds {round_trip_increase_ns:worst} to the round trip].`
 	latencyLoad = `[¶The load was {load_ratio} of the loss-free rate[; the idle round trip takes ` +
 		`{round_trip_p50_ns:idle}].]`
 )
 
 var latencySentences = map[string]string{
-	"latency.grade": `Grade {grade}` + latencyAdds + latencyLoad + `¶Grades are those of DSLReports` +
+	"latency.grade": `Grade {grade}: l` + latencyAdds + latencyLoad + `¶Grades are those of DSLReports` +
 		`[{round_trip_increase_ns:up ?}{round_trip_increase_ns:down ?}, by the worse of up and down].`,
-	"latency.light": `No grade` + latencyAdds + `¶No load at 100 % of the loss-free rate ran as ordered.` + latencyLoad,
-	"latency.knee": `Delay rises at {load_ratio} of the loss-free rate ({send_pps}, {way}): by ` +
-		`{round_trip_increase_ns}.`,
-	"latency.unfilled": `No grade` + latencyAdds + `¶No load filled a queue.` + latencyLoad,
+	"latency.light":    `No grade: no load of 100 % of the loss-free rate ran as ordered.¶L` + latencyAdds + latencyLoad,
+	"latency.knee":     `Delay rises by {round_trip_increase_ns} at {load_ratio} of the loss-free rate ({send_pps}, {way}).`,
+	"latency.unfilled": `No grade: no load filled a queue.¶L` + latencyAdds + latencyLoad,
 	"latency.flat":     `No load adds as much as 1 ms to the round trip.`,
-	"latency.loaded": `Loaded {way} with {load_ratio} of the loss-free rate: round trip {round_trip_p50_ns} ` +
-		`(median), {round_trip_p99_ns} (99 %)[; the way up adds {up_increase_p50_ns}, down ` +
+	"latency.loaded": `Load {way}, {load_ratio} of the loss-free rate: round trip {round_trip_p50_ns} ` +
+		`(median), {round_trip_p99_ns} (99 %)[; the way up adds {up_increase_p50_ns}, the way down ` +
 		`{down_increase_p50_ns}][; {probe_loss_ratio:lossy} of the small packets lost].`,
-	"latency.minute": `UDP round trips per minute (60 s over the mean round trip): [{round_trips_per_minute:idle} ` +
-		`idle, ]{round_trips_per_minute} loaded {way}.`,
-	"latency.unsteady": `Before the load of {load_ratio} {way} the round trip was already ` +
+	"latency.minute": `UDP round trips per minute (60 s divided by the mean round trip): [{round_trips_per_minute:idle} ` +
+		`idle, ]{round_trips_per_minute} with load {way}.`,
+	"latency.unsteady": `Before the load {way} of {load_ratio} began, the round trip was already ` +
 		`{round_trip_p50_ns:before}, ` +
-		`not {round_trip_p50_ns:idle}: something else was busy, and loads may add more than is shown.`,
-	"latency.unsent": `The load of {load_ratio} of the loss-free rate did not run as ordered {way}[{unkept ?}: the ` +
+		`not {round_trip_p50_ns:idle}: something else was busy, and the load may add more than is shown.`,
+	"latency.unsent": `The load {way} of {load_ratio} of the loss-free rate did not run as ordered[{unkept ?}: the ` +
 		`sender could not keep it|{asked ?}: it is more than --rate allows], so perhaps no queue on the path was full.`,
-	"latency.none": `No rate without loss was found, so no load was measured.`,
-	"latency.untimed": `No round trip was timed beside any load: no small packet was answered before a load ` +
-		`began.`,
-	"latency.page": `See delay against load:`,
+	"latency.none":    `No rate without loss was found, so no load was measured.`,
+	"latency.untimed": `No round trip was timed under load: no small packet was answered before a load began.`,
+	"latency.page":    `See delay against load:`,
 }
 
 const (

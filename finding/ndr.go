@@ -69,9 +69,9 @@ var ndrSentences = map[string]string{
 		`: {holds_pps} holds|: {fails_pps:fails} fails].`,
 	"free.differ": `[{way}: ]{searches_count:such} of {searches_count} searches[ {where}] [{none ?}found no rate [with ` +
 		`at most {loss_ratio:goal} loss|without loss]|{unknown ?}could not tell the rate|{least ?}found no rate that ` +
-		`fails|found a rate that holds and one that fails].`,
-	"free.random": `Below {receive_pps:below} about {loss_ratio:typical} is lost at every rate: random loss, not too ` +
-		`high a rate.`,
+		`fails|found both a rate that holds and one that fails; the rest did not].`,
+	"free.random": `Below {receive_pps:below} about {loss_ratio:typical} is lost at every rate: the loss is ` +
+		`random, and a lower rate does not help.`,
 	"free.explain": `See the first losses:¶$ pelt explain {run argument} --trial {trial}`,
 	"free.allow":   `Find the highest rate with little loss: run it again with --max-loss {share argument}.`,
 	"free.burst": `At {fails_pps} each of {trials_count} trials lost its packets within {burst_s}: a stall of a ` +

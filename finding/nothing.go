@@ -35,7 +35,7 @@ func (p passage) lost() uint64 { return p.attempted - min(p.attempted, p.receive
 func nothingRule(rows []table.Row) (out []Finding) {
 	all := blockedOf(rows)
 	for _, b := range all[:min(len(all), mostPlaces)] {
-		out = append(out, b.told(len(table.Usable(rows)) > 0)...)
+		out = append(out, b.told(table.Usable(rows))...)
 	}
 	if more := len(all) - mostPlaces; more > 0 {
 		out = append(out, say("nothing.more", Answer, "pairs_count", more))
@@ -79,7 +79,7 @@ func stuckTCP(g table.Group, others bool) []Finding {
 	if _, pair := r.Trial.Cell["pair"]; pair || r.Flow.From == model.Receiver {
 		f = f.with("source", b.name(r.Flow.From))
 	} else if others {
-		f = f.with("where", b.where())
+		f = f.with("where", b.where(nil))
 	}
 	places, unknown := placesOf(g.Rows)
 	if places != "" && unknown <= 0.5 {
@@ -173,7 +173,7 @@ func (p *passage) add(m model.Passage, sent, received uint64, lines map[string]*
 }
 
 // told says it in a sentence, and what to do.
-func (b blocked) told(others bool) []Finding {
+func (b blocked) told(usable []table.Row) []Finding {
 	m := b.rows[0].Flow.Meeting
 	from, to := b.name(m.From), b.name(m.To)
 	p, way := b.asks, "nothing."
@@ -243,8 +243,8 @@ func (b blocked) told(others bool) []Finding {
 	}
 	if _, pair := b.rows[0].Trial.Cell["pair"]; pair {
 		f = f.with("source", from)
-	} else if others && b.whole {
-		f = f.with("where", b.where())
+	} else if len(usable) > 0 && b.whole {
+		f = f.with("where", b.where(usable))
 	}
 	next.Words, next.Numbers = f.Words, f.Numbers
 	if left := len(b.rows[0].Flow.Receivers) - len(b.dead); !b.whole && len(b.dead) > 0 {
@@ -351,8 +351,15 @@ func (b blocked) port() string {
 	}
 }
 
-// where names the setting of the trials.
-func (b blocked) where() string { return table.By(b.rows, table.Settings(b.rows)...)[0].Name() }
+// where names the setting of the trials, or the trials themselves if others of that setting are usable.
+func (b blocked) where(usable []table.Row) string {
+	all := slices.Concat(b.rows, usable)
+	g := table.By(all, table.Settings(all)...)[0]
+	if len(usable) > 0 && len(table.Usable(g.Rows)) > 0 {
+		return capital(fewNames(b.language(), namesOf(table.By(b.rows, table.KeyOf("trial")))))
+	}
+	return g.Name()
+}
 
 // streamsOf is how many streams a flow has, to all receivers.
 func streamsOf(r table.Row) int { return r.Flow.Streams * max(len(r.Flow.Receivers), 1) }

@@ -55,7 +55,7 @@ var routerSentences = map[string]string{
 	"router.short": `{name} cannot carry the asked rate: {loss_ratio:worst} lost with {worst} frames.¶Lost, {way}[: ` +
 		`{place}].` + routerTCP,
 	"router.loses": `{name} loses up to {loss_ratio:worst} with {worst} frames, {way}.[¶Lost: {place}.]` + routerTCP,
-	"router.tcp":   `{name} carries {goodput_bps:tcp} of TCP, {way}.`,
+	"router.tcp":   `{name} carries[{least ?} at least] {goodput_bps:tcp} of TCP, {way}.`,
 	"router.core":  `The router's busiest core at {where} was {busiest}: {core_busy_ratio} busy, {*part} in {doing}.`,
 	"router.offload.cpu": `The router's hardware forwarded {where}: its processor was at most {router_busy_ratio} ` +
 		`busy.`,
@@ -151,24 +151,29 @@ var trialWayKey = table.Key{Name: wayKey.Name, Label: wayKey.Label, Unit: wayKey
 
 // wayKey is the way of a flow through the router. Of two flows at once each has its own.
 var wayKey = table.Key{Name: "direction", Label: "Direction", Unit: unit.Word, Of: func(r table.Row) table.Level {
-	flow := flowOf(r)
-	l := r.Language()
-	ways := map[string]string{"up": "LAN to WAN", "down": "WAN to LAN"}
 	place := 1.0
-	if flow.Name == "down" {
+	if flowOf(r).Name == "down" {
 		place++
 	}
 	if r.Trial.Cell["direction"].Text == "both" {
 		place += 2
-		ways = map[string]string{"up": "both, to WAN", "down": "both, to LAN"}
+	}
+	return table.Level{Value: model.Value{Number: place, Text: wayOfRow(r, "both, to WAN", "both, to LAN")}, Known: true}
+}}
+
+// wayOfRow names the way of a flow through the router; of two flows at once each has a name of its own.
+func wayOfRow(r table.Row, bothUp, bothDown string) string {
+	flow, ways := flowOf(r), map[string]string{"up": "LAN to WAN", "down": "WAN to LAN"}
+	if r.Trial.Cell["direction"].Text == "both" {
+		ways = map[string]string{"up": bothUp, "down": bothDown}
 	}
 	text := cmp.Or(ways[flow.Name], flow.Name)
 	if r.Doc.Lab != nil && r.Doc.Lab.Topology == "switch" { // it has no such sides
 		text = strings.NewReplacer("LAN to WAN", "up", "WAN to LAN", "down", "to WAN", "up", "to LAN",
 			"down").Replace(text)
 	}
-	return table.Level{Value: model.Value{Number: place, Text: l.Say(text)}, Known: true}
-}}
+	return r.Say(text)
+}
 
 // trafficKey is what was sent: frames of a size, TCP, connections, or frames at a low rate.
 var trafficKey = table.Key{Name: "traffic", Label: "Traffic", Unit: unit.Word, Of: func(r table.Row) table.Level {
@@ -223,7 +228,8 @@ func foremostFlow(full []table.Group) []table.Group {
 func carried(full []table.Group) Finding {
 	var frames []table.Group
 	all := foremostFlow(full)
-	f := say("router.tcp", Answer, "", all[0], "name", routerName(full[0].Rows[0]), "way", wayKey.Of(all[0].Rows[0]).Text)
+	f := say("router.tcp", Answer, "", all[0], "name", routerName(full[0].Rows[0]), "way",
+		wayOfRow(all[0].Rows[0], "to WAN, with traffic both ways", "to LAN, with traffic both ways"))
 	for _, g := range all {
 		if protocolOf(g) == model.TCP {
 			f = f.with("tcp", g)
@@ -235,7 +241,7 @@ func carried(full []table.Group) Finding {
 		f.Words["name"] = all[0].Sayf("%s (%s)", f.Words["name"], v.Text)
 	}
 	if len(frames) == 0 {
-		return f
+		return f.with("least", when(atLeast(all[0].Limit(), all[0]), "yes"))
 	}
 	small, large := frames[0], frames[len(frames)-1]
 	f = f.with("small", small, "large", large, "small", traffic(small), "largest", traffic(large),

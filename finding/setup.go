@@ -48,7 +48,7 @@ func enginesRule(rows []table.Row) []Finding {
 			"sizes", when(len(names) > 1, span(in, sizes[name]))))
 	}
 	switch {
-	case len(names) > 1:
+	case len(names) > 1 && slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, "xdp") }):
 		out = append(out, say("engine.mixed", Doubt))
 	case len(names) == 1 && strings.Contains(names[0], "xdp"):
 		ends := map[string]string{"xdp+udp": "the sender", "udp+xdp": "the receiver"}

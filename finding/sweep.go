@@ -39,9 +39,9 @@ var sweepSentences = map[string]string{
 	"sweep.first": sweepBest + `¶No other setting[{missed ?} that reaches all receivers] comes within ` +
 		`{resolution_ratio} of it.`,
 	"sweep.tied": sweepBest + `¶{tied_count # other setting is/# other settings are} tied with it (within ` +
-		`{resolution_ratio}); of these it sends least.`,
+		`{resolution_ratio}); none of these sends less.`,
 	"sweep.near": sweepBest + `¶{tied_count # other setting comes/# other settings come} within ` +
-		`{resolution_ratio} of it; of these it sends least.`,
+		`{resolution_ratio} of it; none of these sends less.`,
 	"sweep.only":    sweepGets + `¶No other setting was measured.`,
 	"sweep.under":   `Best ({under}): ` + sweepGets,
 	"sweep.nothing": `Nothing arrived[ ({under})] at any setting.`,

@@ -7,12 +7,12 @@ const (
 	nothingAll = `[{packets_count:all The only packet/All # packets}|{packets_count:lost} of {packets_count} ` +
 		`packets] to {port}`
 	nothingBack  = `[{where}: n|N]o answer came back from {to}[ to {source}]: `
-	nothingHeard = `¶It received {packets_count:heard # packet/# packets} on {port} and answered; `
+	nothingHeard = `¶{packets_count:heard # packet/# packets} reached {to} on {port}, and it answered; `
 	nothingReply = `[{packets_count:all its only answer/all # answers}|{packets_count:lost} of {packets_count} answers]`
 	nothingWere  = ` [{packets_count:all was/were}|were]`
 	nothingSome  = `[{flow}: ]{streams_count:dead} of {streams_count} streams get[{one ?}s] nothing through`
-	nothingOther = `.¶The path chooses by port: [streams to UDP ports {listening} get|{one ?}the stream from UDP port ` +
-		`{asking} gets|streams from UDP ports {asking} get] nothing through.¶The figures are of the other ` +
+	nothingOther = `.¶The path chooses by port: [these streams go to UDP ports {listening}|{one ?}this stream comes ` +
+		`from UDP port {asking}|these streams come from UDP ports {asking}].¶The figures are of the other ` +
 		`{streams_count:others stream/# streams}.`
 )
 
@@ -21,7 +21,7 @@ const (
 	watchedLess = `[ {lost_packets:unseen} drops of any traffic were not seen.][ {lost_packets:overwritten} were ` +
 		`overwritten before they were read.][ {lost_packets:nameless} were counted without a name.][{unsettled ?} ` +
 		`Its counters still moved when the wait for them ended.][ Not read: {unread}.]`
-	limitLine      = `[. Most of the losses: {place}].`
+	limitLine      = `[{said ?}|. Most of the losses: {place}].`
 	compareFigures = `¶[{place}: ]{side} reached {*metric:best} and {base} {*metric:base}.`
 	compareMost    = `¶The largest change from {base} to {side} is {what}.`
 	wouldProve     = `[: about {repeats_count:more} more repeat{repeats_count:more /s} would prove it].` + compareMost +
@@ -103,10 +103,11 @@ var generalSentences = map[string]string{
 		`and version].`,
 	"compare.family": `Of {tests_count # comparison/# comparisons}, [{none ?}none differs|{proven_count} ` +
 		`{proven_count differs/differ}] beyond chance.[{none ?}| The chance of any false alarm among them is at most 5 %.]`,
-	"compare.only":    `Not compared, because only {side} has it, not {other}: {places}.`,
-	"compare.time":    `The runs were made {apart} apart: what changed on the path meanwhile is in the difference.`,
-	"compare.charts":  "The main charts of these runs have no axes in common, so each stands by itself.",
-	"compare.marks":   `A change with ? is not beyond chance yet. Tied: any difference is too small to matter.`,
+	"compare.only":   `Not compared, because only {side} has it, not {other}: {places}.`,
+	"compare.time":   `The runs were made {apart} apart: what changed on the path meanwhile is in the difference.`,
+	"compare.charts": "The main charts of these runs have no axes in common, so each stands by itself.",
+	"compare.marks": `A change with ? is not beyond chance yet. Tied: any difference is too small to matter.[{flooded ?} A ` +
+		`figure without a change was not compared: what is lost at full rate depends on the sender.]`,
 	"compare.ask":     `run {run} has no variants to compare; give a second run, or --by SETTING[: it varies {varies}]`,
 	"compare.setting": `run {run} has no two levels of "{setting}" to compare; ` + itVaries,
 	"compare.level":   `{setting} has no level "{level}"; want one of {levels}`,
@@ -167,7 +168,7 @@ var generalSentences = map[string]string{
 	"sure.dropped":     `About: segments dropped there are counted, not matched with those sent again`,
 	"sure.waiting":     `Likely: packets still came when the wait for them ended, and the newest are missing`,
 	"sure.answered":    `Likely: lost in a row with packets that this host answered with ICMP errors`,
-	"sure.inferred":    `By elimination: two hosts counted differently`,
+	"sure.inferred":    `Inferred: two hosts counted differently`,
 	"sure.other":       `{sure}`,
 	"advice.see":       `See which settings would help:¶$ pelt tune advise {run argument}`,
 	"advice.best-set": `Set {knob} of {host} from {present} to {value}.¶{lost_packets} of {attempted_packets} ` +
@@ -186,20 +187,20 @@ var generalSentences = map[string]string{
 		`rate=...,queue=...`,
 	"drops.now":  `[{drops_pps} now; ]{drops_count} drop{drops_count /s} in {watched_s} ([{filter}|no filter])`,
 	"drops.none": `No drops in {watched_s} ([{filter}|no filter])`,
-	"drops.ordinary": `{drops_count} ordinary drops besides (copies for taps, TCP's old segments, neighbour ` +
-		`discovery, messages within the host); --all lists them.`,
+	"drops.ordinary": `{drops_count # ordinary drop is/# ordinary drops are} not listed without --all: copies for taps, ` +
+		`old TCP segments, neighbour discovery, messages within the host.`,
 	"drops.places": `{drops_count} more drop{drops_count /s} counted, but not listed: the table of places is full.`,
 	"drops.unsorted": `{drops_count} drop{drops_count /s} of flows without room in the table left out: they may be ` +
 		`of these hosts. Fewer flows fit with --port.`,
 	"drops.unseen":         `{drops_count} drop{drops_count /s} not seen: the watch was busy on that processor.`,
 	"drops.why":            `{why}`,
 	"drops.line":           `{at}  {drops_pps}  {drops_count}  {why}  {layer} {reason}  {function}  {place}  {flow}`,
-	"asked.passed":         `{limit} held.`,
-	"asked.failed":         `{limit} failed for {side}: {what}.`,
-	"asked.cannot-be-told": `{limit} cannot be told for {side}: {what}.`,
-	"asked.flood": `{limit} cannot be judged: packets were sent as fast as possible, so what is lost depends on ` +
+	"asked.passed":         `--fail-if {limit argument} passed.`,
+	"asked.failed":         `--fail-if {limit argument} failed for {side}: {what}.`,
+	"asked.cannot-be-told": `--fail-if {limit argument} cannot be told for {side}: {what}.`,
+	"asked.flood": `--fail-if {limit argument} cannot be judged: packets were sent as fast as possible, so what is lost depends on ` +
 		`the sender. Ask for a rate: --rate.`,
-	"asked.not-measured": `{limit} cannot be judged: {what} was not measured three times on both sides.`,
+	"asked.not-measured": `--fail-if {limit argument} cannot be judged: {what} was not measured three times on both sides.`,
 
 	// Of every kind.
 	"limit.buffers": `TCP buffers were the limit[ for {where}]: TCP waited for them {tcp_held_back_ratio} of the ` +
@@ -208,7 +209,7 @@ var generalSentences = map[string]string{
 	"limit.link": `The link[{place ?}| of {link_bps}[ to each of {receivers_count} receivers]] was the limit[ for ` +
 		`{where}]` + limitLine,
 	"link.beyond": `More arrived than the slowest link carries ({link_ratio}){where}: its queue let a burst through, or ` +
-		`its rate is not as told. Longer trials would tell.`,
+		`it is faster than was said. Longer trials would tell.`,
 	"limit.router": `The router[{place ?}|'s processor] was the limit[ for {where}][{place ?}| ` +
 		`({router_busiest_core_ratio} of its busiest core)|: its thread took {router_thread_ratio} of a core]` + limitLine,
 	"limit.sender": `The sender was the limit[ for {where}][{place ?}|: its thread was {sender_cpu_thread_ratio} ` +
@@ -220,7 +221,7 @@ var generalSentences = map[string]string{
 	"limit.path":  `The path was the limit[ for {where}]` + limitLine,
 	"limit.offer": `The asked rate was the limit[ for {where}]: no more was sent.`,
 	"limit.grown": `The path was the limit[ for {where}]: a queue on the way grew as long as the sender sent.`,
-	"limit.dead":  `Streams that carry nothing were the limit[ for {where}].`,
+	"limit.dead":  `No more was sent[ for {where}], because some streams carry nothing.`,
 	"limit.unknown": `The limit[ for {where}] is not known[: {why}|{tcp ?}: link, buffers and processors ` +
 		`of the hosts had room, or were not read. A flood tells what the path carries: pelt curve {target ` +
 		`argument}|{unplaced ?}: most losses have no known place[: {possible}|{dut ?} (--dut would ` +
@@ -265,7 +266,7 @@ var generalSentences = map[string]string{
 		`chooses by port].`,
 	"link.down": `Interface {interface} of {host} lost its carrier, or was set down[{times_count /, # times}] ` +
 		`in the test.`,
-	"path.stopped":         `Nothing arrived from {at_s moment} on. A NAT or firewall that forgets a flow does this.`,
+	"path.stopped":         `Nothing arrived from {at_s moment} on. Perhaps a NAT or firewall forgot the flow.`,
 	"path.moved-more":      `The path changed a port in {more_count} more trials.`,
 	"receiver.silent-more": `The test stopped sending to {more_count} more receivers.`,
 	"path.grown": `More went in than came out{where}: {send_pps:grown} and {receive_pps:grown}. The rest waited in ` +
@@ -290,8 +291,8 @@ var generalSentences = map[string]string{
 		`off by more than a quarter][; the trace {rounds_index} times over].`,
 	"recorded": `Recorded in {files}: {packets_count} packets, {packet_index} B each, {dropped_count} left out.`,
 
-	"record.whole": `[Record of run {run}|Record of a run that is not kept]: whole, {file_bytes}.`,
-	"record.cut":   `[Record of run {run}|Record of a run that is not kept]: {cut}.¶The part before that can be read.`,
+	"record.whole": `Record of [run {run}|a run that is not kept]: whole, {file_bytes}.`,
+	"record.cut":   `Record of [run {run}|a run that is not kept]: {cut}.¶The part before that can be read.`,
 
 	"run.empty":  `No trial was measured.[¶{why}.]`,
 	"run.resume": `Measure it:¶$ pelt run --resume {run argument}`,
@@ -340,7 +341,7 @@ var generalSentences = map[string]string{
 	"why.no-path":         `there was no path until the time of the test was over`,
 	"why.tool-stopped":    `{name} ended with an error: {text}`,
 	"why.file-cut":        `the file of {name} ends before the test did`,
-	"why.unfinished":      `the run was cut, or still goes on: these figures were stored while it ran`,
+	"why.unfinished":      `the run was cut or still goes on; these figures were stored while it ran`,
 	"why.drain-short": `[{node}: ]packets still came when the drain time of {drain_s} was over: those left in a ` +
 		`queue on the path count as lost; a longer drain counts them`,
 	"why.probes-silent": `[{node}: ]round trips were not timed to the end of the test: no packet of theirs was ` +
@@ -505,7 +506,7 @@ var generalSentences = map[string]string{
 		`less than a line does`,
 	"why.tried-again": `its ends did not find each other at first; it was tried again {tries once/# times}`,
 	"why.unreached":   `[{of}|{text}]`,
-	"why.other-hosts": `resumed on different ground: [the {node} was {was}[ ({was_kernel}, {was_cpu})], now it is ` +
+	"why.other-hosts": `resumed after a change of hosts: [the {node} was {was}[ ({was_kernel}, {was_cpu})], now it is ` +
 		`{is}[ ({is_kernel}, {is_cpu})]|{text}]`,
 	"why.path-gone":       `the run ended early: an interface of its path is gone`,
 	"why.not-stored":      `the run is not stored: {text}[; all of it is in {name}, which pelt report reads]`,

@@ -53,6 +53,11 @@ func LawIn(l words.Language, c model.Check) string {
 		case '@':
 			text.WriteString(l.Say(names[0]))
 			names = names[1:]
+		case '=', '≥':
+			if !c.Held {
+				r = map[rune]rune{'=': '≠', '≥': '<'}[r]
+			}
+			fallthrough
 		default:
 			text.WriteRune(r)
 		}

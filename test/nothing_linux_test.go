@@ -83,16 +83,16 @@ func TestNothingThrough(t *testing.T) {
 			next: "Let UDP port 7359 through on 10.77.1.2: nft insert rule inet fault hook1 udp dport 7359 accept"},
 		{name: "the client's firewall drops the answers", fault: func(client, _, _ *netbed.Node) {
 			client.Rule(nftables.ChainHookInput, with(dataAnswers, dropped)...)
-		}, want: "No answer came back from 10.77.1.2: this host's own firewall drops the answers. It received # packets on UDP port 7359 and answered; all # answers were dropped (table fault, chain hook1).",
+		}, want: "No answer came back from 10.77.1.2: this host's own firewall drops the answers. # packets reached 10.77.1.2 on UDP port 7359, and it answered; all # answers were dropped (table fault, chain hook1).",
 			next: "Let the answers of 10.77.1.2 through on this host: they come from UDP port 7359."},
 		{name: "the client's firewall refuses the answers", fault: func(client, _, _ *netbed.Node) {
 			client.Rule(nftables.ChainHookInput, with(dataAnswers, refused)...)
-		}, want: "No answer came back from 10.77.1.2: this host's own firewall drops the answers. It received # packets on UDP port 7359 and answered; all # answers were dropped (table fault, chain hook1).",
+		}, want: "No answer came back from 10.77.1.2: this host's own firewall drops the answers. # packets reached 10.77.1.2 on UDP port 7359, and it answered; all # answers were dropped (table fault, chain hook1).",
 			next: "Let the answers of 10.77.1.2 through on this host: they come from UDP port 7359."},
 		{name: "the client's firewall refuses the answers, counters only", args: "--drops off",
 			fault: func(client, _, _ *netbed.Node) {
 				client.Rule(nftables.ChainHookInput, with(dataAnswers, refused)...)
-			}, want: `No answer came back from 10.77.1.2: 10.77.0.1 refuses the answers ("port unreachable"). It received # packets on UDP port 7359 and answered; all # answers were refused.`,
+			}, want: `No answer came back from 10.77.1.2: 10.77.0.1 refuses the answers ("port unreachable"). # packets reached 10.77.1.2 on UDP port 7359, and it answered; all # answers were refused.`,
 			next: "Let the answers of 10.77.1.2 through on 10.77.0.1: they come from UDP port 7359."},
 		{name: "odd source ports die", args: "--streams 8 --source-port 40000 --repeats 1",
 			fault: func(_, router, _ *netbed.Node) {
@@ -108,7 +108,7 @@ func TestNothingThrough(t *testing.T) {
 			next: "Let TCP port 7403 through on 10.77.1.2: nft insert rule inet fault hook1 tcp dport 7403 accept"},
 		{name: "the router drops the answers of TCP", port: 7405, args: "--proto tcp", fault: func(_, router, _ *netbed.Node) {
 			router.Rule(nftables.ChainHookForward, with(portOf(unix.IPPROTO_TCP, 0, 0xffff, 7405), dropped)...)
-		}, want: "No answer came back from 10.77.1.2: 10.77.1.1's firewall drops the answers. It received # packets on TCP port 7405 and answered; all # answers were dropped.",
+		}, want: "No answer came back from 10.77.1.2: 10.77.1.1's firewall drops the answers. # packets reached 10.77.1.2 on TCP port 7405, and it answered; all # answers were dropped.",
 			next: "Let the answers of 10.77.1.2 through on 10.77.1.1: they come from TCP port 7405."},
 		{name: "the router refuses TCP by a reset", port: 7407, args: "--proto tcp --drops off", fault: func(_, router, _ *netbed.Node) {
 			router.Rule(nftables.ChainHookForward, with(calls(7407), reset)...)
@@ -124,7 +124,7 @@ func TestNothingThrough(t *testing.T) {
 			next: "Let UDP port 7359 through on fd77::2."},
 		{name: "the router drops the answers, down", args: "--direction down", fault: func(_, router, _ *netbed.Node) {
 			router.Rule(nftables.ChainHookForward, with(dataAnswers, dropped)...)
-		}, want: "No answer came back from 10.77.1.2: 10.77.1.1's firewall drops the answers. It received # packets on UDP port 7359 and answered; all # answers were dropped.",
+		}, want: "No answer came back from 10.77.1.2: 10.77.1.1's firewall drops the answers. # packets reached 10.77.1.2 on UDP port 7359, and it answered; all # answers were dropped.",
 			next: "Let the answers of 10.77.1.2 through on 10.77.1.1: they come from UDP port 7359."},
 		{name: "the server's firewall drops, counters only", args: "--drops off",
 			fault: func(_, _, server *netbed.Node) {

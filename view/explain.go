@@ -66,8 +66,16 @@ func lostTable(groups []table.Group) Table {
 		}
 		t.add(name, share, mostly(g.Rows), trials, lost, sent, unattributed)
 	}
+	worst := slices.Clone(t.Rows)
+	slices.SortStableFunc(worst, func(a, b []Cell) int { return cmp.Compare(b[1].Value, a[1].Value) })
+	for _, row := range worst[:min(len(worst), mostWorst)] {
+		row[1].Named = row[1].Value > 0
+	}
 	return t
 }
+
+// mostWorst is how many of the settings that lost most are shown where not all fit.
+const mostWorst = 3
 
 // trialNumbers lists the trials of a group: "1, 5".
 func trialNumbers(g table.Group) string {
@@ -86,7 +94,11 @@ func trialOf(trial *model.Result, rows []table.Row, number, of int) []Section {
 	in := table.Language(rows)
 	f := finding.Finding{Code: "explain.of", Words: map[string]string{"trial": fmt.Sprint(number),
 		"state": in.Say(string(trial.State)), "why": finding.WhyIn(in, trial.Why)}, Language: in}
-	if cells := table.By(rows, append(table.Settings(rows), table.KeyOf("direction"))...); len(cells) > 0 {
+	cells := table.By(rows, append(table.Settings(rows), table.KeyOf("direction"))...)
+	if len(cells) > 1 { // each flow below has its name
+		cells = table.By(rows, table.Settings(rows)...)
+	}
+	if len(cells) > 0 {
 		f.Words["cell"] = cells[0].Name()
 	}
 	if of > 1 {

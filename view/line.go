@@ -111,9 +111,9 @@ func learnt(rows, searches []table.Row) string {
 		if !holds && !fails {
 			verdict = in.Sayf("%s so far", verdict)
 		}
-		with := in.Sayf("%s without loss", verdict)
+		with := in.Sayf("%s (goal: no loss)", verdict)
 		if r.Search.Goal.LossRatio > 0 {
-			with = in.Sayf("%s with %s loss", verdict, unit.Ratio.Format(r.Search.Goal.LossRatio))
+			with = in.Sayf("%s (goal: %s loss)", verdict, unit.Ratio.Format(r.Search.Goal.LossRatio))
 		}
 		known, verdicts = append(known, verdict), append(verdicts, with)
 	}

@@ -38,7 +38,9 @@ func freeTile(f finding.Finding) Tile {
 	t := tile(f.Say("[At most {loss_ratio:goal} lost to|Loss-free to]"), f, "{throughput_pps}", "")
 	t.Note = f.Language.Names(f.Say("[{place}][ {each}]"),
 		cmp.Or(f.Say("next run: {holds_pps:next to fails_pps:next}"), f.Say("fails at {fails_pps:fails}")))
-	if t.Value != "" && !slices.Contains([]string{"free.found", "free.link", "free.cut"}, f.Code) {
+	if f.Code == "free.none" {
+		t.Value = "none"
+	} else if t.Value != "" && !slices.Contains([]string{"free.found", "free.link", "free.cut"}, f.Code) {
 		t.Value = "≥ " + t.Value
 	}
 	return t

@@ -185,6 +185,10 @@ func documents() map[string]model.Document {
 		for j := range untimed.Results[i].Flows {
 			f := &untimed.Results[i].Flows[j]
 			f.RoundTrip, f.Received, f.Lost, f.LossRatio = nil, 0, f.Attempted, 1
+			f.Ledger.Unattributed = f.Attempted
+			for _, l := range f.Ledger.Lines {
+				f.Ledger.Unattributed -= l.Packets
+			}
 		}
 	}
 	flood := sample.Search()

@@ -31,6 +31,7 @@ func TestWhatReadersGet(t *testing.T) {
 			t.Fatal(page.Doubts)
 		}
 		checkFigures(t, page)
+		checkAccounts(t, page)
 		checkStored(t, &d)
 		checkBars(t, page)
 		checkBrief(t, page)
@@ -63,6 +64,7 @@ func TestGoldenPagesReadWell(t *testing.T) {
 			checkSentences(t, page)
 			checkHeadline(t, page)
 			checkBrief(t, page)
+			checkAccounts(t, page)
 			if !strings.Contains(name, "hostile") && !strings.HasPrefix(name, "explain") {
 				checkFigures(t, page)
 			}
@@ -187,6 +189,24 @@ func checkFigures(t rapid.TB, page view.Page) {
 		f = counted.ReplaceAllString(f, "")
 		if !regexp.MustCompile(`(^|[^0-9.])` + regexp.QuoteMeta(f)).MatchString(all) {
 			t.Errorf("%s is in no table; said:\n%s", f, said)
+		}
+	}
+}
+
+// checkAccounts: the lines of an account add up to what was sent.
+func checkAccounts(t rapid.TB, page view.Page) {
+	t.Helper()
+	for _, s := range page.Sections {
+		table, _ := s.(view.Table)
+		if len(table.Columns) < 2 || table.Columns[0].Name != "cause" || table.Columns[1].Name != "packets_count" {
+			continue
+		}
+		sum := 0.0
+		for _, row := range table.Rows[1:] {
+			sum += row[1].Value
+		}
+		if sent := table.Rows[0][1].Value; sum != sent {
+			t.Errorf("%s: the lines have %.0f packets, sent were %.0f", table.Title, sum, sent)
 		}
 	}
 }

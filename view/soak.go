@@ -51,7 +51,7 @@ func soakTiles(rows []table.Row, found []finding.Finding, marks []Change) Tiles 
 			{Label: "Sent again", Value: figure(g, "retransmit_ratio")}, changes}
 	}
 	lost := g.Sum("lost_packets")
-	worst := Tile{Label: "Worst second", Note: "no loss is known by the second"}
+	worst := Tile{Label: "Worst second", Note: "losses are not known by the second"}
 	if f := greatest(found, "soak.second", "lost_packets", "worst"); f.Code != "" {
 		worst = tile(worst.Label, f, "{lost_packets:worst}", "packets lost at {at_s:worst moment}")
 		worst.Tone = Bad

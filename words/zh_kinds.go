@@ -2,8 +2,8 @@ package words
 
 // Parts of sentences of the latency test.
 const (
-	zhAdds = `：[{way}]加负载后，往返时延[上行增加 {round_trip_increase_ns:up}，下行增加 {round_trip_increase_ns:down}|` +
-		`增加 {round_trip_increase_ns:worst}]。`
+	zhAdds = `[上行加负载使往返时延增加 {round_trip_increase_ns:up}，下行加负载增加 {round_trip_increase_ns:down}|` +
+		`{way}加负载使往返时延增加 {round_trip_increase_ns:worst}]。`
 	zhLoad = `[¶负载为不丢包速率的 {load_ratio}[；空闲时往返时延 {round_trip_p50_ns:idle}]。]`
 )
 
@@ -25,15 +25,15 @@ adds, from which load on, and grades that.`: `latency 先查找不丢包的速�
 	"no load": "没有负载", "Round trip, idle": "往返时延，空闲", "Round trip, loaded": "往返时延，加负载",
 	"{way}, {load_ratio} of the loss-free rate": "{way}，不丢包速率的 {load_ratio}", "Up adds": "上行增加",
 	"Down adds": "下行增加", "Added": "增加", "Load sent": "负载发送", "Load lost": "负载丢包", "A minute": "每分钟次数",
-	"Times and losses are of the small packets sent beside the load. Of fewer than 1000 packets, 99.9 % is the slowest.": "时延和丢包是与负载同时发送的小包的。少于 1000 个包时，99.9 % 即最慢的一个。",
-	"latency.grade": `等级 {grade}` + zhAdds + zhLoad + `¶等级按 DSLReports 的标准` +
+	"Times and losses are those of the small packets. Added is what the load adds to the median; Up adds and Down adds are the parts of each way.": "时延和丢包是小包的。增加是负载使中位数增加的值，上行增加和下行增加是其中每个方向的部分。",
+	"latency.grade": `等级 {grade}：` + zhAdds + zhLoad + `¶等级按 DSLReports 的标准` +
 		`[{round_trip_increase_ns:up ?}{round_trip_increase_ns:down ?}，取上行和下行中较差的]。`,
-	"latency.light":    `无等级` + zhAdds + `¶没有达到不丢包速率 100 % 的负载按要求运行。` + zhLoad,
+	"latency.light":    `无等级：没有达到不丢包速率 100 % 的负载按要求运行。¶` + zhAdds + zhLoad,
 	"latency.knee":     `负载达到不丢包速率的 {load_ratio}（{send_pps}，{way}）时，时延上升 {round_trip_increase_ns}。`,
-	"latency.unfilled": `无等级` + zhAdds + `¶各种负载都没有填满队列。` + zhLoad,
+	"latency.unfilled": `无等级：各种负载都没有填满队列。¶` + zhAdds + zhLoad,
 	"latency.flat":     `没有负载使往返时延增加 1 ms 以上。`,
 	"latency.loaded": `{way} 加负载到不丢包速率的 {load_ratio}：往返时延 {round_trip_p50_ns}（中位数）、{round_trip_p99_ns}（99 %）` +
-		`[；上行增加 {up_increase_p50_ns}，下行增加 {down_increase_p50_ns}][；小包丢失 {probe_loss_ratio:lossy}]。`,
+		`[；上行方向增加 {up_increase_p50_ns}，下行方向增加 {down_increase_p50_ns}][；小包丢失 {probe_loss_ratio:lossy}]。`,
 	"latency.minute": `UDP 每分钟往返次数（60 s 除以平均往返时延）：[空闲时 {round_trips_per_minute:idle}，]{way} 加负载时 ` +
 		`{round_trips_per_minute}。`,
 	"latency.unsteady": `{way} 加 {load_ratio} 负载之前，往返时延已是 {round_trip_p50_ns:before}，而不是 ` +

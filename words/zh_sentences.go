@@ -20,10 +20,10 @@ const (
 	zhTo    = `[{where}：][{source} ]到 {to} 完全不通`
 	zhAll   = `发往 {port} 的 {packets_count} 个包[{packets_count:all ?}全部|中有 {packets_count:lost} 个]`
 	zhBack  = `[{where}：]{to} 的应答没有回到[ {source}|本端]：`
-	zhHeard = `¶对方在 {port} 收到 {packets_count:heard} 个包并作了应答；`
+	zhHeard = `¶{to} 在 {port} 收到 {packets_count:heard} 个包并作了应答；`
 	zhReply = `{packets_count} 个应答[{packets_count:all ?}全部|中有 {packets_count:lost} 个]`
 	zhSome  = `[{flow}：]{streams_count} 条流中有 {streams_count:dead} 条完全不通`
-	zhOther = `。¶路径按端口选路：[发往 UDP 端口 {listening}|来自 UDP 端口 {asking}]的流不通。¶以下数字只含其余 ` +
+	zhOther = `。¶路径按端口选路：这些流[发往 UDP 端口 {listening}|来自 UDP 端口 {asking}]。¶以下数字只含其余 ` +
 		`{streams_count:others} 条流。`
 
 	zhWatchedLess = `[有 {lost_packets:unseen} 次丢包（不分流量）没有看到。][有 {lost_packets:overwritten} ` +
@@ -34,13 +34,13 @@ const (
 	zhLooks = `[{where}时，]{who} [的速度看起来是 {base} 的 {speed_index} 倍|看起来比 {base} 快 {speed_ratio:more}|看起来比 ` +
 		`{base} 慢 {speed_ratio:less}|与 {base} 看起来一样]`
 	zhLostTo    = `。[¶丢在{place}。|¶丢包分布：{places}。]`
-	zhUpTo      = `¶收到：[{many ?}最高 ]{receive_pps:best} 和 {goodput_bps:wide}`
+	zhUpTo      = `[{of ?}|。¶收到：[{many ?}最高 ]{receive_pps:best} 和 {goodput_bps:wide}]`
 	zhLostIn    = `[¶丢在{place}。|¶主要丢在：{most}。]`
 	zhSaturates = `{path} 饱和在 {receive_pps:best}`
 	zhWorst     = `[TCP [{phases_count ?}最低]只有 {goodput_bps:worst}|[{phases_count ?}最多]丢包 {loss_ratio:worst}]`
 	zhRest      = `[{phases_count:rest ?}[{goodput_bps:rest ?}至少|{loss_ratio:rest ?}最多]]` +
 		`[ {goodput_bps:rest}| {loss_ratio:rest}|不丢包]。[¶当时：{made}。]`
-	zhLine       = `[。大部分丢包：{place}]。`
+	zhLine       = `[{said ?}|。大部分丢包：{place}]。`
 	zhFigures    = `¶[{place}：]{side} 为 {*metric:best}，{base} 为 {*metric:base}。`
 	zhMost       = `¶从 {base} 到 {side} 变化最大的是 {what}。`
 	zhProve      = `[：再重复约 {repeats_count:more} 次可以证实]。` + zhMost + `[{never ?}¶即使各再重复 20 次也证实不了。]`
@@ -52,7 +52,7 @@ const (
 
 // chineseSentences are those of findings, by code, with the placeholders of the English ones.
 var chineseSentences = map[string]string{
-	"curve.both": `{path}：小包饱和在 {receive_pps:best}，大包饱和在 {goodput_bps:wide}。¶小于约 {payload_bytes:knee} ` +
+	"curve.both": `{path}：小包饱和在 {receive_pps:best}，大包饱和在 {goodput_bps:wide}。¶[{of}：]小于约 {payload_bytes:knee} ` +
 		`时受限于每秒包数，大于时受限于每秒比特数。` + zhLostIn,
 	"curve.packets": zhSaturates + `（各种包长），有效吞吐最高 {goodput_bps:wide}。¶瓶颈是每秒包数。` + zhLostIn,
 	"curve.bits":    `{path} 最多承载 {goodput_bps:wide}，各种包长都受限于每秒比特数。` + zhLostIn,
@@ -62,17 +62,17 @@ var chineseSentences = map[string]string{
 		zhLostIn,
 	"curve.host": `{path} 至少承载 {receive_pps:best} 和 {goodput_bps:wide}。¶{sizes} 时[瓶颈是{who}，不是路径|几乎没有丢包]。` +
 		zhLostIn,
-	"curve.kept":   `{path} 能承载要求的速率（{sizes}）。` + zhUpTo + `。`,
-	"curve.rest":   `{path} 在 {trials_count} 次试验中有 {trials_count:kept} 次承载了要求的速率。` + zhUpTo + `。`,
-	"curve.living": `其余的流能承载要求的速率（{sizes}）。` + zhUpTo + `。`,
+	"curve.kept":   `{path} 能承载要求的速率（{sizes}）` + zhUpTo + `。`,
+	"curve.rest":   `{path} 在 {trials_count} 次试验中有 {trials_count:kept} 次承载了要求的速率` + zhUpTo + `。`,
+	"curve.living": `其余的流能承载要求的速率（{sizes}）` + zhUpTo + `。`,
 	"curve.short":  `{path} 承载不了要求的速率：{worst} 时丢包 {loss_ratio:worst}` + zhLostTo,
-	"curve.loses":  `{path} 最多丢包 {loss_ratio:worst}（{worst}）` + zhLostTo,
+	"curve.loses":  `{path} [{many ?}最多]丢包 {loss_ratio:worst}（{worst}）` + zhLostTo,
 	"curve.grown": `{path} 承载不了要求的速率（{grown}）。¶进入 {send_pps:grown}，出来 {receive_pps:grown}，其余的包在途中排队[，` +
 		`最长 {delay_max_ns:grown}]。`,
 	"curve.mostly": `{path} 在 {trials_count} 次试验中有 {trials_count:kept} 次承载了要求的速率。¶第 {trial} 次试验丢包 ` +
 		`{loss_ratio:worst}[，分布：{places}]。`,
 	"curve.tcp":     `{path} 的 TCP 有效吞吐为 {goodput_bps:wide}[，每次写 {payload_bytes:worst} 时为 {goodput_bps:worst}]。`,
-	"curve.held":    `{path} 承载了发送端主机发出的全部流量。` + zhUpTo + `，低于要求的速率。`,
+	"curve.held":    `{path} 承载了发送端主机发出的全部流量` + zhUpTo + `，低于要求的速率。`,
 	"curve.unfit":   `{refused} 放不进路径的一个包[。¶路径 MTU 为 {path_mtu_bytes}]。`,
 	"curve.refused": `发送端内核拒绝了 {refused} 的所有包[（{errno}）]。`,
 	"curve.few": `{path}：{duration_s} 内只有 {attempted_packets} 个包，太少，测不出速率。¶[{none ?}没有丢包|其中丢失 {lost_packets} 个]。请加大 ` +
@@ -92,8 +92,8 @@ var chineseSentences = map[string]string{
 	"free.wide":    `达标与不达标的速率相差超过 {width_ratio}：路径的表现变化太大，达不到这个精度。`,
 	"free.cut":     `[{way}：]搜索没有完成[（{where}）][：{holds_pps} 达标，{fails_pps:fails} 不达标|：{holds_pps} 达标|：{fails_pps:fails} 不达标]。`,
 	"free.differ": `[{way}：]{searches_count} 次搜索[（{where}）]中有 {searches_count:such} 次[{none ?}没有找到[丢包不超过 ` +
-		`{loss_ratio:goal} 的|不丢包的]速率|{unknown ?}无法得知速率|{least ?}没有遇到不达标的速率|既找到达标的速率，也找到不达标的速率]。`,
-	"free.random":  `低于 {receive_pps:below} 的各种速率都丢包约 {loss_ratio:typical}：是随机丢包，不是速率太高。`,
+		`{loss_ratio:goal} 的|不丢包的]速率|{unknown ?}无法得知速率|{least ?}没有遇到不达标的速率|既找到达标的速率，也找到不达标的速率，其余没有]。`,
+	"free.random":  `低于 {receive_pps:below} 的各种速率都丢包约 {loss_ratio:typical}：是随机丢包，降低速率没有用。`,
 	"free.explain": `查看最先出现的丢包：`,
 	"free.allow":   `查找丢包很少的最高速率：加 --max-loss {share argument} 再运行一次。`,
 	"free.burst":   `{fails_pps} 时，{trials_count} 次试验的丢包每次都集中在 {burst_s} 内：可能是主机或路由器卡顿，不一定是速率太高。`,
@@ -129,8 +129,8 @@ var chineseSentences = map[string]string{
 
 	"sweep.best":    zhBest + `¶其余 {others_count} 组参数都更慢[{missed ?}，或到不了所有接收端]。`,
 	"sweep.first":   zhBest + `¶没有其他[{missed ?}能到达所有接收端的]参数组合与它相差在 {resolution_ratio} 以内。`,
-	"sweep.tied":    zhBest + `¶另有 {tied_count} 组参数与它差别不显著（{resolution_ratio} 以内）；其中它发送得最少。`,
-	"sweep.near":    zhBest + `¶另有 {tied_count} 组参数与它相差在 {resolution_ratio} 以内；其中它发送得最少。`,
+	"sweep.tied":    zhBest + `¶另有 {tied_count} 组参数与它差别不显著（{resolution_ratio} 以内）；它们都没有发送得更少。`,
+	"sweep.near":    zhBest + `¶另有 {tied_count} 组参数与它相差在 {resolution_ratio} 以内；它们都没有发送得更少。`,
 	"sweep.only":    zhGets + `¶没有测其他参数组合。`,
 	"sweep.under":   `最佳（{under}）：` + zhGets,
 	"sweep.nothing": `[{under}：]所有参数组合都没有收到包。`,
@@ -146,7 +146,7 @@ var chineseSentences = map[string]string{
 	"sweep.open":    `较慢的参数中有 {open_count} 组重复次数太少，还不能确定。`,
 
 	"cc.told":    `[{where}时，]{who} ` + zhSpeed + `。`,
-	"cc.nothing": `[{where}时，]{base} 完全没有传输数据，{who} 有。`,
+	"cc.nothing": `[{where}时，]{base} 完全没有传输数据，{who} 传输了数据。`,
 	"cc.looks":   zhLooks + `。¶再重复 {more_count} 次可以证实。`,
 	"cc.few":     zhLooks + `。¶重复次数太少，无法判断：至少还要 {more_count} 次。`,
 	"cc.tied":    `[{where}时，]{who} 与 {base} 差别不显著。`,
@@ -171,7 +171,7 @@ var chineseSentences = map[string]string{
 	"router.kept":           `{name} 能承载要求的速率，{way}。¶收到：` + zhRates + `。` + zhTCP,
 	"router.short":          `{name} 承载不了要求的速率：{worst} 帧丢包 {loss_ratio:worst}。¶{way} 的丢包[：{place}]。` + zhTCP,
 	"router.loses":          `{name} 最多丢包 {loss_ratio:worst}（{worst} 帧，{way}）。[¶丢在{place}。]` + zhTCP,
-	"router.tcp":            `{name} 的 TCP 有效吞吐为 {goodput_bps:tcp}，{way}。`,
+	"router.tcp":            `{name} 的 TCP 有效吞吐[{least ?}至少]为 {goodput_bps:tcp}，{way}。`,
 	"router.core":           `{where} 时，路由器最忙的核是{busiest}：占用 {core_busy_ratio}，其中{doing} {*part}。`,
 	"router.offload.cpu":    `路由器的硬件转发了 {where}：其 CPU 占用最高只有 {router_busy_ratio}。`,
 	"router.offload.kernel": `{where} 的包中，路由器内核只转发了 {router_kernel_ratio}：其余走了快速转发路径。`,
@@ -288,7 +288,7 @@ var chineseSentences = map[string]string{
 	"compare.only":       `没有比较，因为只有 {side} 有、{other} 没有：{places}。`,
 	"compare.time":       `两次运行相隔 {apart}：其间路径上的变化也算在差别里。`,
 	"compare.charts":     `这些运行的主图坐标轴不同，所以各画各的。`,
-	"compare.marks":      `带 ? 的变化还不能排除偶然。差别不显著：即使有差别也小到无关紧要。`,
+	"compare.marks":      `带 ? 的变化还不能排除偶然。差别不显著：即使有差别也小到无关紧要。[{flooded ?}没有标出变化的数字没有比较：全速发送时丢多少取决于发送端。]`,
 	"compare.ask":        `运行 {run} 没有可比较的变体；请给出第二次运行，或 --by SETTING[：变化的参数有 {varies}]`,
 	"compare.setting":    `运行 {run} 的“{setting}”没有两个取值可比；` + zhVaries,
 	"compare.level":      `{setting} 没有取值“{level}”；可选 {levels}`,
@@ -339,7 +339,7 @@ var chineseSentences = map[string]string{
 	"sure.dropped":     `大约：那里丢弃的报文段只是计了数，没有与重传的一一对应`,
 	"sure.waiting":     `很可能：等待结束时仍有包到达，缺的是最新的一批`,
 	"sure.answered":    `很可能：与本机用 ICMP 差错应答的包连续丢失`,
-	"sure.inferred":    `排除法：两台主机的计数不同`,
+	"sure.inferred":    `推断：两台主机的计数不同`,
 	"sure.other":       `{sure}`,
 
 	"advice.see":         `查看改哪些参数有帮助：`,
@@ -355,23 +355,23 @@ var chineseSentences = map[string]string{
 
 	"drops.now":      `[当前 {drops_pps}；]{watched_s} 内丢包 {drops_count} 次（[{filter}|不过滤]）`,
 	"drops.none":     `{watched_s} 内没有丢包（[{filter}|不过滤]）`,
-	"drops.ordinary": `另有 {drops_count} 次正常丢弃（抓包副本、TCP 旧报文段、邻居发现、主机内部消息）；--all 列出它们。`,
+	"drops.ordinary": `其中 {drops_count} 次是正常丢弃，不加 --all 时不列出：抓包副本、TCP 旧报文段、邻居发现、主机内部消息。`,
 	"drops.places":   `另有 {drops_count} 次丢包只计了数，没有列出：位置表已满。`,
 	"drops.unsorted": `有 {drops_count} 次丢包属于表里放不下的流，未计入：可能正是这些主机的。用 --port 可减少流的数量。`,
 	"drops.unseen":   `有 {drops_count} 次丢包没有看到：该处理器上的观测正忙。`,
 	"drops.why":      `{why}`,
 	"drops.line":     `{at}  {drops_pps}  {drops_count}  {why}  {layer} {reason}  {function}  {place}  {flow}`,
 
-	"asked.passed":         `{limit} 达标。`,
-	"asked.failed":         `{side} 的 {limit} 不达标：{what}。`,
-	"asked.cannot-be-told": `{side} 的 {limit} 无法判断：{what}。`,
-	"asked.flood":          `{limit} 无法判断：包以最快速度发送，丢多少取决于发送端。请指定速率：--rate。`,
-	"asked.not-measured":   `{limit} 无法判断：{what} 没有在两边各测到三次。`,
+	"asked.passed":         `--fail-if {limit argument} 通过。`,
+	"asked.failed":         `{side} 没有通过 --fail-if {limit argument}：{what}。`,
+	"asked.cannot-be-told": `{side} 的 --fail-if {limit argument} 无法判断：{what}。`,
+	"asked.flood":          `--fail-if {limit argument} 无法判断：包以最快速度发送，丢多少取决于发送端。请指定速率：--rate。`,
+	"asked.not-measured":   `--fail-if {limit argument} 无法判断：{what} 没有在两边各测到三次。`,
 
 	"limit.buffers": `[{where}：]瓶颈是 TCP 缓冲区：TCP 有 {tcp_held_back_ratio} 的时间在等它们。`,
 	"limit.control": `[{where}：]瓶颈是拥塞控制：链路、缓冲区和 CPU 都有余量。`,
 	"limit.link":    `[{where}：]瓶颈是[{place ?}|[到 {receivers_count} 个接收端的每条 ]{link_bps} 的]链路` + zhLine,
-	"link.beyond":   `到达的数据达到最慢链路所能通过的 {link_ratio}{where}：可能是它的队列放过了突发，或它的速率并非如此。加长试验可以弄清。`,
+	"link.beyond":   `到达的数据达到最慢链路所能通过的 {link_ratio}{where}：可能是它的队列放过了突发，或它比所说的快。加长试验可以弄清。`,
 	"limit.router": `[{where}：]瓶颈是路由器[{place ?}|的 CPU][{place ?}|（最忙的核占用 {router_busiest_core_ratio}）|：其线程占用一个核的 ` +
 		`{router_thread_ratio}]` + zhLine,
 	"limit.sender": `[{where}：]瓶颈是发送端[{place ?}|：其线程占用 {sender_cpu_thread_ratio}|：其主机占用 {sender_cpu_host_ratio}|：{why}]` +
@@ -382,7 +382,7 @@ var chineseSentences = map[string]string{
 	"limit.path":  `[{where}：]瓶颈是路径` + zhLine,
 	"limit.offer": `[{where}：]受限于要求的速率：没有发得更多。`,
 	"limit.grown": `[{where}：]瓶颈是路径：只要发送端还在发，途中就有队列不断变长。`,
-	"limit.dead":  `[{where}：]受限于完全不通的流。`,
+	"limit.dead":  `[{where}：]没有发得更多，因为有的流完全不通。`,
 	"limit.unknown": `[{where}：]瓶颈未知[：{why}|{tcp ?}：链路、缓冲区和主机的 CPU 有余量，或没有读到。全速发送可以测出路径能承载多少：pelt ` +
 		`curve {target argument}|{unplaced ?}：大部分丢包位置未知[：{possible}|{dut ?}（--dut 可以查明）|{unprivileged ` +
 		`?}（两端都用 root 可以查明）]|{idle ?}：几乎没有丢包，发送端也有余量|{unread ?}：几乎没有丢包，没有读到发送端的负载|` +
@@ -417,7 +417,7 @@ var chineseSentences = map[string]string{
 	"streams.uneven": `[{flow}：]{streams_count} 条流中有 {streams_count:lossy} 条丢包 {loss_ratio:lossy}，其余 ` +
 		`{streams_count:others} 条[丢包 {loss_ratio:others}|不丢包][{chosen ?}：路径按端口选路]。`,
 	"link.down":            `测试中{host}的接口 {interface} 失去载波或被关闭{times_count /（# 次）}。`,
-	"path.stopped":         `从 {at_s moment} 起再没有收到包。忘记了该流的 NAT 或防火墙会造成这种现象。`,
+	"path.stopped":         `从 {at_s moment} 起再没有收到包。可能是 NAT 或防火墙忘记了该流。`,
 	"path.moved-more":      `另有 {more_count} 次试验中路径换了端口。`,
 	"receiver.silent-more": `测试还停止了向另外 {more_count} 个接收端发送。`,
 	"path.grown": `进入的比出来的多{where}：{send_pps:grown} 对 {receive_pps:grown}。其余的包在途中排队[，最长 {delay_max_ns:grown}]` +
