@@ -42,7 +42,7 @@ Loss at the hosts of the sender and the receiver does not lower the answer: it t
 const (
 	freeLoss  = `[[{way}: at|At] most {loss_ratio:goal} lost|[{way}: no|No] loss]`
 	freeOf    = freeLoss + ` up to {throughput_pps}[ {each}][ {where}]`
-	freeTried = ` (next run: {holds_pps:next to fails_pps:next})| (single trials: {holds_pps:tried to fails_pps:tried})`
+	freeTried = ` (next run: {holds_pps:next to fails_pps:next})| (single trials put it at {holds_pps:tried to fails_pps:tried})`
 	freeNext  = `[ Of {searches_count} searches in turn, the [{lower ?}lower|{even ?}lower middle|middle] one counts` +
 		`[{lower ?}|{two ?}, of two the lower one].][{range ?} The next run finds a rate in the range shown 19 times ` +
 		`in 20, if the path changes no more than it did between the searches.]`

@@ -275,7 +275,7 @@ var generalSentences = map[string]string{
 	"path.disorder": `Packets arrived out of order: {reordered_ratio:worst}{where}.`,
 	"ledger.broken": `Counters contradict each other in {flows_count} flow{flows_count /s}, first: {where}.`,
 	"setup.command": `Command: {command}`,
-	"setup.engine":  `Engine {engine}[ for {sizes}][: {why}].`,
+	"setup.engine":  `Engine {engine}[ for payloads of {sizes}][: {why}].`,
 	"setup.link": `Emulated link {from} to {to}[ and {links_count} more]: {settings} (` +
 		`[by the kernel's {kernel}[ in {at}| between them]|in user space]).`,
 	"setup.varied": `Set for each trial: {knobs}.`,

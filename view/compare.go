@@ -66,7 +66,7 @@ func Compare(c finding.Comparison) Page {
 				w = in.Sayf("%s: %s", s.Name, w)
 			}
 			if c.By == "run" || i == 0 {
-				p.Doubts = append(p.Doubts, w)
+				p.Doubts = append(p.Doubts, sentence(in, w))
 			}
 		}
 	}

@@ -4,10 +4,13 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"pelt/finding"
 	"pelt/model"
 	"pelt/table"
+	"pelt/words"
 )
 
 // page makes the sections of a run's usable rows, of which there is one at least.
@@ -48,9 +51,23 @@ func Run(d *model.Document) Page {
 	p.Sections = slices.Concat(p.Sections, nothing(rows), leftOut(rows))
 	p.SetUp = setUp(d, found)
 	if len(d.Results) > 0 { // else its verdict says them
-		p.Doubts = append(p.Doubts, finding.Warnings(d)...)
+		for _, w := range finding.Warnings(d) {
+			p.Doubts = append(p.Doubts, sentence(d.Language, w))
+		}
 	}
 	return p.translated()
+}
+
+// sentence makes one of a clause. A name at its begin stays as it is.
+func sentence(l words.Language, clause string) string {
+	first, size := utf8.DecodeRuneInString(clause)
+	if word, _, _ := strings.Cut(clause, " "); size > 0 && !strings.HasSuffix(word, ":") {
+		clause = string(unicode.ToUpper(first)) + clause[size:]
+	}
+	if last, _ := utf8.DecodeLastRuneInString(clause); strings.ContainsRune(".?。？", last) {
+		return clause
+	}
+	return clause + l.Say(".")
 }
 
 // say puts the words of findings where readers look for them.

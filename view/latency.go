@@ -18,7 +18,7 @@ func latencyPage(rows []table.Row, found []finding.Finding) []Section {
 	}
 	out := []Section{latencyTiles(found), hero(trips), delays("Round trip, idle and loaded", few),
 		losses("Packets of the load lost", loads)}
-	out = append(out, paths(table.RowsOf(full))...)
+	out = append(out, paths(table.RowsOf(loads))...)
 	return append(append(out, delays("By load", loads)), ledgers(table.RowsOf(loads))...)
 }
 

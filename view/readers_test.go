@@ -193,9 +193,10 @@ func checkFigures(t rapid.TB, page view.Page) {
 	}
 }
 
-// checkAccounts: the lines of an account add up to what was sent.
+// checkAccounts: the lines of an account add up to what was sent, and pictures are of the same packets.
 func checkAccounts(t rapid.TB, page view.Page) {
 	t.Helper()
+	accounts := map[uint64]bool{}
 	for _, s := range page.Sections {
 		table, _ := s.(view.Table)
 		if len(table.Columns) < 2 || table.Columns[0].Name != "cause" || table.Columns[1].Name != "packets_count" {
@@ -205,8 +206,14 @@ func checkAccounts(t rapid.TB, page view.Page) {
 		for _, row := range table.Rows[1:] {
 			sum += row[1].Value
 		}
-		if sent := table.Rows[0][1].Value; sum != sent {
+		sent := table.Rows[0][1].Value
+		if accounts[uint64(sent)] = true; sum != sent {
 			t.Errorf("%s: the lines have %.0f packets, sent were %.0f", table.Title, sum, sent)
+		}
+	}
+	for _, s := range page.Sections {
+		if path, ok := s.(view.Path); ok && !accounts[path.Sent] {
+			t.Errorf("%s: %d sent are in no account", path.Title, path.Sent)
 		}
 	}
 }
