@@ -92,7 +92,8 @@ func (q *question) moved(text string) bool {
 func (q *question) because() model.Reason {
 	for _, e := range q.line.Evidence {
 		if e.Delta > e.Excess && e.Role != "contradicts" {
-			return model.Reason{Code: model.CounterMoved, Name: e.Counter, Numbers: figures{"packets": float64(e.Delta - e.Excess)}}
+			return model.Reason{Code: model.CounterMoved, Name: e.Counter,
+				Numbers: figures{"packets": float64(e.Delta - e.Excess)}}
 		}
 	}
 	return model.Reason{Code: model.PacketsLost, Numbers: figures{"packets": float64(q.line.Packets)}}

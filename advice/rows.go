@@ -335,7 +335,8 @@ func sendBuffer(q *question, _ uint64) (uint64, model.Doubts) {
 	}
 	size, _ := q.truesize()
 	need := ceil(2 * float64(packets) * float64(size))
-	return need, reckoned(model.NeedSendBuffer, q.size(figures{"packets": float64(packets), "need_bytes": float64(need)}))
+	return need, reckoned(model.NeedSendBuffer, q.size(figures{"packets": float64(packets),
+		"need_bytes": float64(need)}))
 }
 
 // looseFilter is 2, unless the kernel takes the greater setting of all interfaces already.

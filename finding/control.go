@@ -49,8 +49,8 @@ var controlSentences = map[string]string{
 	"cc.share": `Side by side {who} takes {control_share_ratio:most} of the goodput and {base} ` +
 		`{control_share_ratio:least}[ with {where}].`,
 	"cc.unfair": `Streams of {who} share unevenly[ with {where}] (Jain's index {stream_fairness_index}; 1 is even).`,
-	"cc.cut": `[{all ?}All transfers were|{cut_count} of {trials_count} transfers {cut_count was/were}] cut by --time, ` +
-		`so controls are compared by goodput, not by time.`,
+	"cc.cut": `[{all ?}All transfers were|{cut_count} of {trials_count} transfers {cut_count was/were}] cut by ` +
+		`--time, so controls are compared by goodput, not by time.`,
 	"cc.cut-time": `[{all ?}All transfers were|{cut_count} of {trials_count} transfers {cut_count was/were}] cut by ` +
 		`--time: the times of their controls are at least the times shown.`,
 	"cc.held": `TCP waited for buffers up to {tcp_held_back_ratio:worst} of the time ({where}): the congestion ` +

@@ -66,8 +66,8 @@ var curveSentences = map[string]string{
 	"curve.refused": `The sender's kernel refused every packet of {refused}[ ({errno})].`,
 	"curve.few": `{path}: {attempted_packets # packet/# packets} in {duration_s} {attempted_packets is/are} too few ` +
 		`to tell a rate.¶[{none ?}None was lost|{lost_packets # was/# were} lost]. Try a longer --time.`,
-	"curve.nothing": `{path} carries [{most ?}next to nothing: in most trials |nothing: ]no packet arrived at {sizes}.` +
-		`[¶Lost: {places}.]`,
+	"curve.nothing": `{path} carries [{most ?}next to nothing: in most trials |nothing: ]no packet arrived at ` +
+		`{sizes}.[¶Lost: {places}.]`,
 	"curve.free": `Loss-free up to {receive_pps:free} ({where}).`,
 }
 
@@ -152,7 +152,8 @@ func refusedSizes(rows []table.Row) []Finding {
 			continue
 		}
 		names = append(names, g.Name())
-		f = say("curve.refused", Answer, "errno", whys[0].Name, "path_mtu_bytes", some(whys[0].Numbers["path_mtu_bytes"]))
+		f = say("curve.refused", Answer, "errno", whys[0].Name,
+			"path_mtu_bytes", some(whys[0].Numbers["path_mtu_bytes"]))
 		if whys[0].Code == model.PacketTooBig {
 			f.Code = "curve.unfit"
 		}

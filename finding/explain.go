@@ -106,8 +106,8 @@ func Explain(d *model.Document, a Ask) []Finding {
 		out = append(out, sentAgain(rows, Fact))
 	}
 	out = append(out, blocked...)
-	doubts := applied(rows, unexplainedRule, grownRule, unevenRule, unacceptedRule, carriersRule, movesRule, leftOutRule,
-		accountsRule, watchingRule)
+	doubts := applied(rows, unexplainedRule, grownRule, unevenRule, unacceptedRule, carriersRule, movesRule,
+		leftOutRule, accountsRule, watchingRule)
 	for _, f := range doubts {
 		unknown := f.Code == "loss.unknown" || f.Code == "loss.again"
 		if f.Level == Doubt && !(unknown && out[0].Has("unknown_ratio", "")) {
@@ -168,7 +168,8 @@ func lostOf(rows []table.Row) Finding {
 		f = f.with("unknown_ratio", unknown, "none", when(unknown > almostAll, "yes"))
 	case len(known) > 0:
 		first := known[0]
-		f = f.with("share_ratio", first.Packets, "first", where(first.Loss), "whole", when(first.Packets > almostAll, "yes"))
+		f = f.with("share_ratio", first.Packets, "first", where(first.Loss),
+			"whole", when(first.Packets > almostAll, "yes"))
 		known = known[1:]
 	}
 	return f.with("places", listed(known))
@@ -239,8 +240,8 @@ func Account(r table.Row) []Finding {
 		for _, l := range f.Ledger.Pacing {
 			why = append(why, said(r, l))
 		}
-		out = append(out, say("explain.pacing", Fact, "why", in.Join(why), "planned_packets:missed", f.Planned-f.Attempted,
-			"planned_packets", f.Planned))
+		out = append(out, say("explain.pacing", Fact, "why", in.Join(why),
+			"planned_packets:missed", f.Planned-f.Attempted, "planned_packets", f.Planned))
 	}
 	for i := range out {
 		out[i].Language = in
@@ -363,8 +364,8 @@ func Advise(d *model.Document, list []model.Advised) []Finding {
 }
 
 func adviceWords(l words.Language, a model.Advice) map[string]string {
-	return map[string]string{"host": l.Say(a.Host), "knob": a.Knob, "present": l.Say(a.Present), "value": l.Say(a.Value),
-		"why": WhyIn(l, model.Reasons(a.Why)), "note": WhyIn(l, model.Reasons(a.Note))}
+	return map[string]string{"host": l.Say(a.Host), "knob": a.Knob, "present": l.Say(a.Present),
+		"value": l.Say(a.Value), "why": WhyIn(l, model.Reasons(a.Why)), "note": WhyIn(l, model.Reasons(a.Note))}
 }
 
 func hostOf(d *model.Document, a model.Advised) string {

@@ -69,7 +69,8 @@ func toolRule(rows []table.Row) []Finding {
 			out = append(out, say("foreign.next", Next, "target", d.Plan.Target))
 		}
 	}
-	return append(out, say("foreign.made", SetUp, "tool", d.Tool.Name, "version", d.Tool.Version, "test", d.Plan.Command))
+	return append(out, say("foreign.made", SetUp, "tool", d.Tool.Name, "version", d.Tool.Version,
+		"test", d.Plan.Command))
 }
 
 // anyLost reports whether a flow lost something, by what the file tells.

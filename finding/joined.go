@@ -63,7 +63,8 @@ func joinTrials(chain []*model.Result) model.Result {
 			sum.Gaps = append(sum.Gaps, g)
 		}
 		if len(r.Flows) > 0 {
-			sum.Observed, sum.Counters, sum.Links, sum.Router, sum.Engine = r.Observed, r.Counters, r.Links, r.Router, r.Engine
+			sum.Observed, sum.Counters, sum.Links = r.Observed, r.Counters, r.Links
+			sum.Router, sum.Engine = r.Router, r.Engine
 		}
 		sum.State, sum.Why, sum.Outages = r.State, r.Why, append(slices.Clip(sum.Outages), r.Outages...)
 	}

@@ -33,7 +33,8 @@ type Kind struct {
 
 // Kinds are all kinds of test, in display order. They are made by functions so that a build that runs none links none.
 func Kinds() []Kind {
-	return []Kind{curveKind(), ndrKind(), latencyKind(), sweepKind(), routerKind(), controlKind(), soakKind(), meshKind()}
+	return []Kind{curveKind(), ndrKind(), latencyKind(), sweepKind(), routerKind(), controlKind(), soakKind(),
+		meshKind()}
 }
 
 // tables are what findings say, by code; see fill. A kind's own sentences stand beside its rules, in a table and not in

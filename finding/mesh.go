@@ -171,7 +171,8 @@ func meshAnswer(ways []way, hosts []side) Finding {
 		f.Code = "mesh.fine"
 	}
 	return f.with("pairs_count", len(ways), "pairs_count:lossy", len(lossy), "hosts_count", len(names),
-		"loss_ratio:most", lossless, "attempted_packets", sent, "all", when(len(lossy) == len(ways) && len(ways) > 1, "yes"))
+		"loss_ratio:most", lossless, "attempted_packets", sent,
+		"all", when(len(lossy) == len(ways) && len(ways) > 1, "yes"))
 }
 
 // tell says what a way lost, and where it lost most.

@@ -79,8 +79,8 @@ var ndrSentences = map[string]string{
 	"setup.search": `Search by RFC 9971, goal {goal}. A rate is tried for {measure_s:sum}, in trials of ` +
 		`{measure_s:final}. It holds if {measure_s:good} of that loses no more than the goal allows. Rates that hold ` +
 		`and fail are at most {width_ratio} apart. RFC 2544 asks for more (--strict).` + freeNext,
-	"setup.search-strict": `Search by RFC 9971, goal {goal}. A rate holds if no trial of {measure_s:final} loses more ` +
-		`than the goal allows. Rates that hold and fail are at most {width_ratio} apart.` + freeNext,
+	"setup.search-strict": `Search by RFC 9971, goal {goal}. A rate holds if no trial of {measure_s:final} loses ` +
+		`more than the goal allows. Rates that hold and fail are at most {width_ratio} apart.` + freeNext,
 }
 
 // floodsOrHeld are the rows of the floods that searches began with, or where none is usable those of the rates that
@@ -174,7 +174,9 @@ func lossFree(g table.Group, leading bool) []Finding {
 	switch lost := Losses(beyond); {
 	case leading && len(lost) > 0:
 		f.Words["first"], f.Words["flow"] = lost[0].Text, flowOfLoss(beyond)
-		worst := slices.MaxFunc(beyond, func(a, b table.Row) int { return cmp.Compare(a.Flow.LossRatio, b.Flow.LossRatio) })
+		worst := slices.MaxFunc(beyond, func(a, b table.Row) int {
+			return cmp.Compare(a.Flow.LossRatio, b.Flow.LossRatio)
+		})
 		out = append(out, nextOf("free.explain", first.Doc).with("trial", strconv.Itoa(worst.TrialNumber())))
 	case leading && first.Search.Limit == design.PathLimit:
 		f.Words["queue"] = first.Say(growing)

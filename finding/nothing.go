@@ -66,9 +66,10 @@ func stuckOf(rows []table.Row) []table.Group {
 		return r.Flow.TCP != nil && r.Flow.Connections == nil && len(r.Flow.Told) == 0
 	})
 	carriesNothing := func(r table.Row) bool { return r.Flow.TCP.ReceivedBytes == 0 && r.Flow.GoodputBPS == 0 }
-	return only(table.By(tcp, append(table.Settings(tcp, "control"), table.KeyOf("flow"))...), func(g table.Group) bool {
-		return len(only(g.Rows, carriesNothing)) == len(g.Rows)
-	})
+	return only(table.By(tcp, append(table.Settings(tcp, "control"), table.KeyOf("flow"))...),
+		func(g table.Group) bool {
+			return len(only(g.Rows, carriesNothing)) == len(g.Rows)
+		})
 }
 
 // stuckTCP tells of one of them, and of its setting if others carry data.

@@ -64,8 +64,8 @@ var routerSentences = map[string]string{
 	"router.idle": `{what} of the idle path[ ({where})]: {*p50:idle}, 99 % within {*p99:idle}.`,
 	"router.delay": `{what}[ ({where})]: {*p50:idle} idle, {*p50:full} at full load ({load}), 99 % within ` +
 		`{*p99:full}.`,
-	"router.connections.rate": `[{variant}: n|N]ew TCP connections: {connections_per_s}[, set up in {set_up_p50_ns}]; ` +
-		`[{none ?}none failed|{connections_failed} failed in a trial].`,
+	"router.connections.rate": `[{variant}: n|N]ew TCP connections: {connections_per_s}[, set up in ` +
+		`{set_up_p50_ns}]; [{none ?}none failed|{connections_failed} failed in a trial].`,
 	"router.connections.keep": `[{variant}: ]{connections_open_max} TCP connections were open at once[, set up in ` +
 		`{set_up_p50_ns}].`,
 	"router.variants": `Goodput against {base}, at {where}: {list}.`,

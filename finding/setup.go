@@ -226,7 +226,8 @@ func TooLossy(rows []table.Row, most float64) []Finding {
 			}
 		}
 		if v > most {
-			out = append(out, say("loss.limit", Answer, "where", PlaceName(g), metric, v, metric+":most", most).In(g.Language()))
+			out = append(out, say("loss.limit", Answer, "where", PlaceName(g), metric, v,
+				metric+":most", most).In(g.Language()))
 		}
 	}
 	return out
@@ -285,7 +286,8 @@ const leastStill = 2
 // came to the end.
 func stopped(r table.Row) (at float64) {
 	f := r.Flow
-	if f.Protocol != model.UDP || f.From != model.Receiver || f.To != model.Sender || r.Doc.Lab != nil || f.Received == 0 {
+	if f.Protocol != model.UDP || f.From != model.Receiver || f.To != model.Sender || r.Doc.Lab != nil ||
+		f.Received == 0 {
 		return 0
 	}
 	for _, s := range r.Trial.Series {

@@ -62,8 +62,8 @@ var soakSentences = map[string]string{
 	"soak.nopath": `The path did not come back before the time of the test was over.`,
 	"soak.unheard": `[{flow}: ][Nothing was heard of the receiver from {at_s:from moment} on; {unheard_packets} ` +
 		`packets were sent meanwhile.|{unheard_packets} packets were sent while nothing was heard of the receiver.]`,
-	"soak.other": `[{whole ?}[{flow}: n|N]one of the {attempted_packets} other packets was|[{flow}: ]{lost_packets} of ` +
-		`the {attempted_packets} other packets {lost_packets was/were}] lost.`,
+	"soak.other": `[{whole ?}[{flow}: n|N]one of the {attempted_packets} other packets was|[{flow}: ]{lost_packets} ` +
+		`of the {attempted_packets} other packets {lost_packets was/were}] lost.`,
 	"soak.cut":     `Not finished: the figures are of the first {duration_s moment}.`,
 	"soak.resume":  `Measure the whole time:¶$ pelt run --resume {run argument}`,
 	"soak.invalid": `The sender did not run as ordered, so these losses say nothing about the path at the asked rate.`,

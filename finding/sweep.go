@@ -47,10 +47,10 @@ var sweepSentences = map[string]string{
 	"sweep.nothing": `Nothing arrived[ ({under})] at any setting.`,
 	"sweep.all": `Best under {all}: {best}.¶It gets [{goodput_bps:worst} ({worst}) to {goodput_bps:best} ` +
 		`({under})|{goodput_bps:best}] through.`,
-	"sweep.unfair": `Receivers differ most at {at}: {receiver_goodput_min_bps:at} to {receiver_goodput_max_bps:at}, a ` +
-		`fairness of {receiver_fairness_index:at} (1 is even).`,
-	"sweep.waste": `{most} sends {times_index} times as much and gets {goodput_bps:most} through[, with a median delay ` +
-		`of {*delay:most} in place of {*delay:best}].`,
+	"sweep.unfair": `Receivers differ most at {at}: {receiver_goodput_min_bps:at} to {receiver_goodput_max_bps:at}, ` +
+		`a fairness of {receiver_fairness_index:at} (1 is even).`,
+	"sweep.waste": `{most} sends {times_index} times as much and gets {goodput_bps:most} through[, with a median ` +
+		`delay of {*delay:most} in place of {*delay:best}].`,
 	"sweep.brief": `At {best} all packets came within {arriving_s}: queues and buffers may have held them. Longer ` +
 		`trials, with --time 1s, tell what the path carries.`,
 	"sweep.missing": `{missing_count} of {planned_count} settings {missing_count has/have} no usable trial.`,

@@ -96,7 +96,7 @@ func shiftsOf(ways []way, metric string, metrics int) (out []shift) {
 		s := change.Searched{Series: CycleSeries(w.Group, metric, 0), Use: change.Time}
 		scale[i] = 1
 		switch {
-		case metric == "loss_ratio" && s.StepSeconds > 0: // as lost packets a second, which come by chance as Poisson has it
+		case metric == "loss_ratio" && s.StepSeconds > 0: // as lost packets a second, by Poisson
 			s.Use, scale[i] = change.Loss, w.sent/float64(len(w.Rows))/s.StepSeconds
 		case m.Better == table.Higher:
 			s.Use = change.Rate
@@ -176,7 +176,9 @@ func timesChanges(rows []table.Row, groups []table.Group) (out []Finding) {
 	var told []shift
 	for _, metric := range metrics {
 		for _, x := range shiftsOf(ways, metric, len(metrics)) {
-			same := func(o shift) bool { return o.Name() == x.Name() && max(o.cycle, x.cycle) <= min(o.cycle, x.cycle)+1 }
+			same := func(o shift) bool {
+				return o.Name() == x.Name() && max(o.cycle, x.cycle) <= min(o.cycle, x.cycle)+1
+			}
 			if metric == "goodput_bps" && slices.ContainsFunc(told, same) {
 				continue
 			}

@@ -99,8 +99,8 @@ var generalSentences = map[string]string{
 	"compare.few": `Too few repeats to compare {side} with {base}` +
 		`[: {repeats_count:more # more repeat/# more repeats} could tell].¶So far[, {first}]: {what}.`,
 	"compare.differ": `What differs in the set-up: {settings}.`,
-	"compare.alike": `[As far as the files of {tool} tell, the|The] set-up was the same[{tool ?}|: every setting, host ` +
-		`and version].`,
+	"compare.alike": `[As far as the files of {tool} tell, the|The] set-up was the same[{tool ?}|: every setting, ` +
+		`host and version].`,
 	"compare.family": `Of {tests_count # comparison/# comparisons}, [{none ?}none differs|{proven_count} ` +
 		`{proven_count differs/differ}] beyond chance.[{none ?}| The chance of any false alarm among them is at most 5 %.]`,
 	"compare.only":   `Not compared, because only {side} has it, not {other}: {places}.`,
@@ -211,7 +211,8 @@ var generalSentences = map[string]string{
 	"link.beyond": `More arrived than the slowest link carries ({link_ratio}){where}: its queue let a burst through, or ` +
 		`it is faster than was said. Longer trials would tell.`,
 	"limit.router": `The router[{place ?}|'s processor] was the limit[ for {where}][{place ?}| ` +
-		`({router_busiest_core_ratio} of its busiest core)|: its thread took {router_thread_ratio} of a core]` + limitLine,
+		`({router_busiest_core_ratio} of its busiest core)|: its thread took {router_thread_ratio} of a core]` +
+		limitLine,
 	"limit.sender": `The sender was the limit[ for {where}][{place ?}|: its thread was {sender_cpu_thread_ratio} ` +
 		`busy|: its host was {sender_cpu_host_ratio} busy|: {why}]` + limitLine + ` The path may carry more.`,
 	"limit.queue": `The limit[ for {where}] was at the sender: packets waited there ({holder}).`,
@@ -236,8 +237,8 @@ var generalSentences = map[string]string{
 	"loss.dead":     `{where}: {streams_count:dead} of {streams_count} streams carry nothing`,
 	"loss.unjudged": `no valid trial to judge the loss by`,
 	"loss.unknown":  `[{all ?}The losses|{unknown_ratio} of the losses] have no known cause.`,
-	"loss.again": `[{all ?}No segment that TCP sent again is known to be lost|{unknown_ratio} of the segments that TCP ` +
-		`sent again are not known to be lost].`,
+	"loss.again": `[{all ?}No segment that TCP sent again is known to be lost|{unknown_ratio} of the segments that ` +
+		`TCP sent again are not known to be lost].`,
 	"explain":      `See where the packets went:¶$ pelt explain {run argument}`,
 	"repeats.once": `Measured once: another trial may differ.`,
 	"repeats.few":  `Measured {repeats_count} times: the intervals are only the lowest and the highest value.`,
@@ -250,8 +251,8 @@ var generalSentences = map[string]string{
 	"trials.left": `{left_count} of {trials_count} trials {left_count is/are} left out, because ` +
 		`{left_count it/they} did not run as ordered.`,
 	"lab.cores": `All nodes of a lab share one machine, so a limit in packets per second may be that machine's.`,
-	"engine.frames": `XDP frames bypass the firewalls, queues and socket buffers of {where}; --engine udp tests them, ` +
-		`too.`,
+	"engine.frames": `XDP frames bypass the firewalls, queues and socket buffers of {where}; --engine udp tests ` +
+		`them, too.`,
 	"engine.mixed": `Compare rates of one engine only: XDP frames bypass firewalls, queues and socket buffers.`,
 	"pacing.held":  `{held_ratio} of the schedule was {cause}.`,
 	"receiver.silent": `{who} did not answer for {silent_s moment}[ on {streams_count:silent} of {streams_count} ` +
@@ -560,8 +561,8 @@ var generalSentences = map[string]string{
 	"why.frames-apart":      `streams go different ways: from {address} out of {name}, from {other_address} another`,
 	"why.frames-real-card":  `{name} there is a real interface, whose XDP needs pelt serve --xdp`,
 	"why.frames-queue":      `frames would bypass the queue discipline {queue} of {name}`,
-	"why.frames-unsent": `{name} does not send XDP frames: its driver cannot (no ndo_xdp_xmit), or the other end of a ` +
-		`virtual cable is not ready for them[: {text}]`,
+	"why.frames-unsent": `{name} does not send XDP frames: its driver cannot (no ndo_xdp_xmit), or the other end of ` +
+		`a virtual cable is not ready for them[: {text}]`,
 	"why.frames-full":      `{name} takes {flows} flows and {streams} streams at a time`,
 	"why.frames-uncleared": `the memory of an XDP program could not be cleared: {text}`,
 	"why.no-ethernet":      `{name} is no Ethernet interface`,
@@ -602,8 +603,8 @@ var generalSentences = map[string]string{
 	"why.only-observes":    `this pelt serve only observes (--observe-only): it sends and receives nothing`,
 	"why.engine-not-there": `engine "{name}": that host has {engines}`,
 	"why.records-nothing":  `that host records nothing`,
-	"why.calls-no-own": `that host does not call {address}, which is no address of another host (--calls there allows ` +
-		`it)`,
+	"why.calls-no-own": `that host does not call {address}, which is no address of another host (--calls there ` +
+		`allows it)`,
 	"why.calls-nobody": `that host only listens, it calls nobody; to let it be the sender's side, start pelt serve ` +
 		`there with --calls {address}`,
 	"why.calls-others":   `that host calls {networks} only (--calls there), not {address}`,
@@ -614,15 +615,15 @@ var generalSentences = map[string]string{
 	"why.sessions-most": `{sessions} sessions run on that host, the most it can: try again later`,
 	"why.memory-full": `its sessions would take {memory} of that host's memory, and it allows {allowed}: try again ` +
 		`later, or ask for less time, fewer flows or smaller buffers`,
-	"why.streams-full": `its sessions would have {streams} streams on that host, and it can carry {most} at once: try ` +
-		`again later, or ask for fewer flows or --streams`,
+	"why.streams-full": `its sessions would have {streams} streams on that host, and it can carry {most} at once: ` +
+		`try again later, or ask for fewer flows or --streams`,
 	"why.probes-fast": `the packets that time round trips are {asked_pps} together; that host allows ` +
 		`{allowed_pps}`,
 	"why.trial-long": `the trial takes {trial} with its warm-up; that host allows {allowed} (--max-time there)`,
 	"why.rate-max-refused": `flow {flow} asks for rate max; that host allows {allowed}[{others ?} to other networks] ` +
 		`(--max-rate there)[, so give --rate {rate}]`,
-	"why.rate-refused": `the flows ask for {asked} together; that host allows {allowed}[{others ?} to other networks] ` +
-		`(--max-rate there)[, so give --rate {rate}]`,
+	"why.rate-refused": `the flows ask for {asked} together; that host allows {allowed}[{others ?} to other ` +
+		`networks] (--max-rate there)[, so give --rate {rate}]`,
 	"why.host-not-there":    `no host named {name} is on the hub`,
 	"why.host-silent":       `{node}[ ({name})] has not answered for {after_s}`,
 	"why.controller-silent": `the controlling host has not been heard for {after_s}`,
@@ -650,8 +651,8 @@ var generalSentences = map[string]string{
 	"why.no-session":   `no such session here (any more)`,
 	"why.lab-rights": `{name}[: {text}]: needs CAP_SYS_ADMIN and CAP_NET_ADMIN; run it with sudo, or in an ` +
 		`unprivileged user namespace where the kernel allows one`,
-	"why.lab-fast-rights": `load the fast path of lab {name}[: {text}]: needs CAP_BPF and CAP_NET_ADMIN, not in a user ` +
-		`namespace; run it with sudo`,
+	"why.lab-fast-rights": `load the fast path of lab {name}[: {text}]: needs CAP_BPF and CAP_NET_ADMIN, not in a ` +
+		`user namespace; run it with sudo`,
 	"why.lab-kernel-lacks": `this kernel has no {name} ({config})[: {text}]`,
 	"why.lab-version": `another version of pelt holds the lab (it speaks {version}, this one {own_version}); take it ` +
 		`down with that one`,
@@ -706,8 +707,8 @@ var generalSentences = map[string]string{
 	"why.way-unfound":        `{address}: this host finds no way there: check the address and this host's network`,
 	"why.own-policy-refuses": `{address}: this host's own firewall or policy refuses the connection: let it ` +
 		`open TCP port {port} there`,
-	"why.connect-unanswered": `{address}: no answer within {within_s}[{known ?}|: that host is down, its answers find ` +
-		`no way back, or a firewall there or on the way lets no TCP port {port} in]`,
+	"why.connect-unanswered": `{address}: no answer within {within_s}[{known ?}|: that host is down, its answers ` +
+		`find no way back, or a firewall there or on the way lets no TCP port {port} in]`,
 	"why.code-wanted": `{address}: it wants a code, and none was given: put the words that {program} printed ` +
 		`there into $PELT_CODE, or a file for --code-file`,
 	"why.code-wrong": `{address}: wrong code: [{hub ?}pelt hub printed the right one there; a pelt serve is no ` +

@@ -117,7 +117,8 @@ func (f *flentFile) check() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Results)) {
 		if n := len(f.Results[name]); n != len(f.X) {
-			return words.Errorf("results: %q has %d values; want one for each of the %d x_values", clip(name), n, len(f.X))
+			return words.Errorf("results: %q has %d values; want one for each of the %d x_values", clip(name), n,
+				len(f.X))
 		}
 	}
 	return nil
@@ -129,7 +130,8 @@ func (f *flentFile) document() *model.Document {
 	d.Started = f.started()
 	d.Plan.Command, d.Plan.Target = clip(f.Meta.Name), clip(f.Meta.Host)
 	if f.Meta.LocalHost != "" {
-		d.Host = append(d.Host, model.Host{Node: model.Sender, Name: clip(f.Meta.LocalHost), Kernel: clip(f.Meta.Kernel)})
+		d.Host = append(d.Host, model.Host{Node: model.Sender, Name: clip(f.Meta.LocalHost),
+			Kernel: clip(f.Meta.Kernel)})
 	}
 	return d
 }

@@ -114,7 +114,8 @@ func WriteFlent(w io.Writer, d *model.Document, trial *model.Result, title strin
 	}
 	length := float64(len(x)) * first.StepSeconds
 	host, local := d.Plan.Target, model.Sender
-	if i := slices.IndexFunc(d.Host, func(h model.Host) bool { return h.Node == model.Sender && h.Name != "" }); i >= 0 {
+	named := func(h model.Host) bool { return h.Node == model.Sender && h.Name != "" }
+	if i := slices.IndexFunc(d.Host, named); i >= 0 {
 		local = d.Host[i].Name
 	}
 	at := started.UTC().Format(flentTime)

@@ -302,7 +302,7 @@ func (t *iperfTest) flow(trial *model.Result, name string, sent, received *iperf
 		f.TCP = &model.TCPFacts{Control: clip(t.end.Control)}
 	}
 	near := (t.start.Accepted == nil) == (name == "up") // the side that wrote the file is the sender
-	if sent == nil && received == nil {                 // before 3.11 UDP has one sum; a cut file has what the near side counted
+	if sent == nil && received == nil {                 // before 3.11 UDP has one sum; a cut file has the near side's
 		if t.end.Sum != nil && name == "up" && near {
 			counted := *t.end.Sum // its bytes are those that were sent, its losses the receiver's
 			counted.Bits = nil

@@ -134,7 +134,8 @@ func (b *book) sentCheck(c *checks, v *view) {
 	}
 	told := plus(out.whole, errors.whole)
 	if told <= plus(b.in.Attempted, b.in.WarmupSent) { // else others sent, too
-		c.law(told >= b.in.Accepted, "accepted", b.in.Accepted, b.in.Attempted, b.in.WarmupSent, out.whole, errors.whole)
+		c.law(told >= b.in.Accepted, "accepted", b.in.Accepted, b.in.Attempted, b.in.WarmupSent, out.whole,
+			errors.whole)
 	}
 }
 

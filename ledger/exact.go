@@ -41,7 +41,8 @@ func (b *book) verdictClaims() {
 
 		rest := base.of(b.unlisted(s))
 		if b.in.TCP {
-			rest.upper = plus(rest.sure, s.warmup) // what was dropped shortly before the measured part is sent again in it
+			// What was dropped shortly before the measured part is sent again in it.
+			rest.upper = plus(rest.sure, s.warmup)
 		}
 		rest.evidence.Counter = "packets dropped by " + s.text()
 		switch { // of the same packets, others may have told

@@ -79,7 +79,7 @@ type claim struct {
 	verdicts           map[int]uint64 // sites that confirm it, with packets
 	refusedBy          *site          // ENOBUFS: the site whose count explains it
 	hole               bool           // of a watched kernel: may only fill a small hole in what the watch saw
-	unbound            uint64         // what a counter moved by that others move as well, without its background; 0: none
+	unbound            uint64         // what a counter moved by that others move, too, less its background; 0: none
 	open               uint64         // packets that are left unattributed, and may have been lost here
 }
 

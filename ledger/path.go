@@ -248,8 +248,8 @@ func (f facts) wireguard() bool {
 	return f.errno == "" || f.host != nil && f.host.route.Device == wireguard
 }
 
-// uncounted reports whether the output dropped packets that no queue of it counted: by noop, which a device has while it is
-// down, without carrier, or while its queue is changed (net/sched/sch_generic.c, dev_deactivate).
+// uncounted reports whether the output dropped packets that no queue of it counted: by noop, which a device has while
+// it is down, without carrier, or while its queue is changed (net/sched/sch_generic.c, dev_deactivate).
 func (f facts) uncounted() bool {
 	if f.host == nil {
 		return false

@@ -51,7 +51,8 @@ func (b *book) betweenNodes(g gap) func(*claim) bool {
 	}
 	return func(c *claim) bool {
 		v := b.path.named(c.host)
-		return c.layer == model.LayerNetwork && c.order < byElimination && (v == nil || len(v.In) == 0 || len(v.Out) == 0)
+		return c.layer == model.LayerNetwork && c.order < byElimination &&
+			(v == nil || len(v.In) == 0 || len(v.Out) == 0)
 	}
 }
 
@@ -113,7 +114,8 @@ func (b *book) gaps() (all []gap, whole bool) {
 		}
 		last, from = t.device(v.Out, "tx_packets"), v
 		if v == b.path.sender && v.down() && last.known {
-			given := reading{unit: "skb", whole: plus(b.in.Accepted, b.in.WarmupSent), measure: b.in.Accepted, known: true}
+			given := reading{unit: "skb", whole: plus(b.in.Accepted, b.in.WarmupSent), measure: b.in.Accepted,
+				known: true}
 			all = append(all, gap{model.LayerSenderDevice, v.Name, "NO_CARRIER",
 				between(given, last, "accepted - tx_packets")})
 		}

@@ -30,7 +30,7 @@ type PeerReport struct {
 	// the sum over the streams of the highest sequence that it saw, counted from 1
 	Highest  uint64  `json:"highest"`
 	Gaps     uint64  `json:"gaps"`      // sequences below these that it counts as lost
-	Tail     uint64  `json:"tail"`      // sent after the last packet that it saw, so that it does not count them as lost
+	Tail     uint64  `json:"tail"`      // sent after the last packet that it saw: not counted as lost
 	CPURatio float64 `json:"cpu_ratio"` // of one core
 }
 

@@ -27,8 +27,8 @@ var knobs = []Knob{
 		Label: "Asked rate", of: func(f *Flow) any { return &f.Rate },
 		Help: "rate of each flow, for searches the highest: max, 150kpps, or 95mbit of payload"},
 	{Name: "interval_ns", Flag: "interval", Unit: unit.Nanos, High: 86400e9, Varies: true, Role: Traffic,
-		Excludes: "rate_pps", Group: ToSend, Label: "Send interval", Phrase: "every %", Zero: "no pause", apply: eachFlow(setInterval),
-		Help: "time between packets, in place of --rate: 5ms"},
+		Excludes: "rate_pps", Group: ToSend, Label: "Send interval", Phrase: "every %", Zero: "no pause",
+		apply: eachFlow(setInterval), Help: "time between packets, in place of --rate: 5ms"},
 	{Name: "profile", Flag: "profile", Kind: Texts, Only: UDP, Varies: true, apply: eachFlow(setProfile),
 		Help: "packets over time: poisson, burst=64, on=10ms,off=90ms[,random], ramp=10kpps..100kpps, " +
 			"trace=FILE, gaps=FILE (docs/engines.md)"},
@@ -153,7 +153,8 @@ var knobs = []Knob{
 	{Flag: "goal", Kind: Names, Words: []string{"quick", "csit"},
 		Help: "how sure a search is: quick (2 s at each rate that decides) or csit (21 s)"},
 	{Flag: "searches", Unit: unit.Count, Low: 1, High: MaxSearches,
-		Help: "searches of each combination, which tell how far the next run may be off; 1 with --goal csit or --strict"},
+		Help: "searches of each combination, which tell how far the next run may be off; 1 with --goal csit " +
+			"or --strict"},
 	{Name: "search", Unit: unit.Count, Low: 1, High: MaxSearches, Varies: true, Phrase: "search %", apply: noChange},
 	{Name: "return_pps", Unit: unit.PPS, Low: 1, High: maxKnobPackets, Varies: true, Label: "Asked rate down",
 		apply: setDown},

@@ -15,7 +15,7 @@ type LiveDrops struct {
 	Total     uint64     `json:"total_packets"`         // ... since the watch began
 	Drops     []LiveDrop `json:"drops"`                 // what moved in the interval, the fastest first
 	SitesLost uint64     `json:"sites_lost,omitempty"`  // packets so far whose place found no room
-	Unsorted  uint64     `json:"unsorted,omitempty"`    // packets so far of flows without room, maybe of a host that was asked for
+	Unsorted  uint64     `json:"unsorted,omitempty"`    // packets so far of flows without room, maybe of an asked host
 	Unwatched uint64     `json:"missed,omitempty"`      // drops so far while the watch was busy there
 	Why       Reasons    `json:"cannot_tell,omitempty"` // what this kernel does not let the watch tell
 }

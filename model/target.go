@@ -62,18 +62,20 @@ func (p Plan) checkIperf() error {
 		down := f.From != Sender
 		switch {
 		case f.Connections != "" || f.HTTP || f.Bytes > 0:
-			return wrong("target", "an iperf3 server carries a stream of data for a time, not single connections or transfers")
+			return wrong("target", "an iperf3 server carries a stream of data for a time, not single connections "+
+				"or transfers")
 		case down && (f.Profile != nil || f.Burst > 0 || f.Packets > 0 || f.Segments > 1 || f.DontFragment):
-			return wrong("--direction", "an iperf3 server sends packets evenly for a time: leave out --profile, --burst, "+
-				"--gso and --df, or want up")
+			return wrong("--direction", "an iperf3 server sends packets evenly for a time: leave out "+
+				"--profile, --burst, --gso and --df, or want up")
 		case down && len(f.Controls()) > 1:
-			return wrong("--control", "an iperf3 server has one congestion control for all streams: want one, or --direction up")
+			return wrong("--control", "an iperf3 server has one congestion control for all streams: want one, or "+
+				"--direction up")
 		}
 	}
 	switch {
 	case p.Timing.LeadSeconds > 0 || p.AsksPathMTU() || p.Design.Search != nil && len(p.Design.Search.Loads) > 0:
-		return wrong("target", "an iperf3 server answers no probes, which this test needs; want curve, ndr, sweep, soak or cc, "+
-			"with payloads in bytes")
+		return wrong("target", "an iperf3 server answers no probes, which this test needs; want curve, ndr, sweep, "+
+			"soak or cc, with payloads in bytes")
 	case p.Timing.WarmupSeconds > 0:
 		return wrong("--warmup", "an iperf3 server counts all packets: want 0")
 	case p.Near != "" || p.DUT != "":

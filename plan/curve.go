@@ -15,8 +15,8 @@ const (
 )
 
 const ofCurve = "payload frame rate interval profile proto direction streams count bytes time warmup repeats " +
-	"max-loss family dev dscp df drops burst source-port source-address send-buffer receive-buffer gro gso bulk control " +
-	"mss window engine seed"
+	"max-loss family dev dscp df drops burst source-port source-address send-buffer receive-buffer gro gso bulk " +
+	"control mss window engine seed"
 
 // Curve is a packet-size curve. 2 s a trial is long against scheduling noise and bursts of
 // interrupts, and 14 trials of it end within a minute.

@@ -102,5 +102,6 @@ func (d *draft) atOnce() bool {
 	f, hosts := d.plan.Flows[0], len(d.plan.Hosts)
 	pps, _ := f.Rate.PPS(f.PayloadBytes)
 	pps *= float64(2 * (hosts - 1))
-	return pps <= atOncePPS && pps*float64(8*f.PayloadBytes) <= atOnceBPS && len(d.plan.Factors[0].Levels) <= atOncePairs
+	return pps <= atOncePPS && pps*float64(8*f.PayloadBytes) <= atOnceBPS &&
+		len(d.plan.Factors[0].Levels) <= atOncePairs
 }

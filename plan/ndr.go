@@ -15,8 +15,8 @@ import (
 // offers. Its frames are the smallest, one in the middle and the largest of RFC 2544 section 9.1.
 var Ndr = Preset{
 	Command: ndrCommand,
-	Knobs: "payload frame rate direction streams time warmup max-loss goal strict searches repeats family dev dscp df " +
-		"drops burst source-port source-address send-buffer receive-buffer gro gso engine seed",
+	Knobs: "payload frame rate direction streams time warmup max-loss goal strict searches repeats family dev dscp " +
+		"df drops burst source-port source-address send-buffer receive-buffer gro gso engine seed",
 	Defaults: map[string]string{"frame": smallToLarge, "direction": "up,down", "warmup": "100ms",
 		"repeats": "1", "goal": "quick", "max-loss": "0", "searches": "3"},
 	Factors: "direction payload! frame!",

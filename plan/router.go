@@ -82,7 +82,8 @@ func (d *draft) idlePPS() (float64, error) {
 
 // smallest returns the smallest frame of the plan, in bytes.
 func (d *draft) smallest() float64 {
-	return slices.MinFunc(d.values["frame"], func(a, b model.Value) int { return cmp.Compare(a.Number, b.Number) }).Number
+	bySize := func(a, b model.Value) int { return cmp.Compare(a.Number, b.Number) }
+	return slices.MinFunc(d.values["frame"], bySize).Number
 }
 
 // routerCells are the trials of one repeat: what the user reads first stands first.

@@ -12,8 +12,8 @@ import (
 // report.
 var Soak = Preset{
 	Command: "soak",
-	Knobs: "payload frame rate interval profile direction streams time warmup max-loss family dev dscp df drops burst " +
-		"source-port send-buffer receive-buffer patience dut at engine seed",
+	Knobs: "payload frame rate interval profile direction streams time warmup max-loss family dev dscp df drops " +
+		"burst source-port send-buffer receive-buffer patience dut at engine seed",
 	Defaults: map[string]string{"payload": "200", "rate": "1kpps", "time": "10m", "warmup": "1s",
 		"patience": "1m", "repeats": "1",
 		"engine": "udp"}, // what programs use, and what counts each packet's way through the kernel

@@ -189,7 +189,8 @@ func (m *Markup) table(t view.Table) {
 				sorted = figure(cell.Value)
 			}
 			text, note := wordsOf(c, cell)
-			m.Put(`<td class="$1" data-v="$2">$3`, strings.TrimSpace(sideOf(c)+" "+toneClass(cell.Tone)), sorted, glued(text))
+			m.Put(`<td class="$1" data-v="$2">$3`, strings.TrimSpace(sideOf(c)+" "+toneClass(cell.Tone)), sorted,
+				glued(text))
 			m.Optional("small", glued(note), "")
 			m.Put("</td>")
 		}

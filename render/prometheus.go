@@ -33,7 +33,8 @@ func Prometheus(w io.Writer, gauges []view.Gauge) error {
 			for _, l := range s.Labels {
 				labels = append(labels, l.Name+`="`+labelText.Replace(plain.Text(l.Value))+`"`)
 			}
-			fmt.Fprintf(out, "%s{%s} %s\n", g.Name, strings.Join(labels, ","), strconv.FormatFloat(s.Value, 'g', -1, 64))
+			fmt.Fprintf(out, "%s{%s} %s\n", g.Name, strings.Join(labels, ","),
+				strconv.FormatFloat(s.Value, 'g', -1, 64))
 		}
 	}
 	return out.Flush()

@@ -134,7 +134,8 @@ func startOf(id string) time.Time {
 // Find returns the id that a reference means: an id, a prefix of one, or last.
 func (s *Store) Find(ref string) (string, error) {
 	if isPath(ref) {
-		return "", words.Errorf("run %s: %w in %s: give an id that pelt list shows, not a file", ref, ErrNotFound, s.dir)
+		return "", words.Errorf("run %s: %w in %s: give an id that pelt list shows, not a file", ref, ErrNotFound,
+			s.dir)
 	}
 	all, err := s.ids()
 	if err != nil {

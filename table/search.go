@@ -12,8 +12,8 @@ import (
 // Search is what a search found for one goal.
 type Search struct{ design.Answer }
 
-// Rate is what the search counts as among others of the same, in packets a second: the throughput that it found, or 0 if
-// the path or a host loses too much at each rate. Of a search that could not tell, or was cut, it is NaN.
+// Rate is what the search counts as among others of the same, in packets a second: the throughput that it found, or 0
+// if the path or a host loses too much at each rate. Of a search that could not tell, or was cut, it is NaN.
 func (s *Search) Rate() float64 {
 	couldTell := s.Limit != design.SenderLimit && s.Limit != design.FloodLimit
 	switch {

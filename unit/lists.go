@@ -16,7 +16,8 @@ func ParseList(u Unit, text string) ([]float64, error) {
 	case Ratio:
 		kind, example, read = "shares", "shares as 0,1% or a range with a step as 0..5%/1%", readRatio
 	case BPS:
-		kind, example, read = "bit rates", "bit rates as 1mbit,10mbit or a range with a step as 10mbit..50mbit/10mbit", readBitRate
+		kind, example, read = "bit rates", "bit rates as 1mbit,10mbit or a range with a step as "+
+			"10mbit..50mbit/10mbit", readBitRate
 	case Seconds, Nanos:
 		kind, example, read = "durations", "durations as 0,5ms or a range with a step as 0..9ms/1ms", readNanos
 	}

@@ -71,7 +71,8 @@ func curveTiles(found []finding.Finding) Tiles {
 	if asked {
 		saturates = "Received"
 	}
-	saturation := tile(saturates, answer, "{receive_pps:best}", "{goodput_bps:wide}[{many ?} with large packets][; {of}]")
+	saturation := tile(saturates, answer, "{receive_pps:best}",
+		"{goodput_bps:wide}[{many ?} with large packets][; {of}]")
 	if asked {
 		return Tiles{saturation, free, limitTile(limit)}
 	}

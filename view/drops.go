@@ -91,7 +91,8 @@ func (d *Drops) Gauges() []Gauge {
 	places := map[model.LiveDrop]float64{}
 	for _, x := range d.known {
 		if !x.Ordinary || d.all {
-			places[model.LiveDrop{Layer: cmp.Or(x.Layer, copied), Reason: x.Reason, Function: x.Function}] += float64(x.Total)
+			places[model.LiveDrop{Layer: cmp.Or(x.Layer, copied), Reason: x.Reason,
+				Function: x.Function}] += float64(x.Total)
 		}
 	}
 	for x, packets := range places {

@@ -46,7 +46,8 @@ func lostTable(groups []table.Group) Table {
 		"trials Trials",
 		"lost_packets Losses", "attempted_packets Of", "-unattributed_packets Unattributed")
 	if len(groups) > 0 && groups[0].Rows[0].Flow.Protocol == model.TCP { // then all are
-		t = listing("What TCP sent again", "settings Setting", "retransmit_ratio Again", "cause Mostly lost at", "trials Trials",
+		t = listing("What TCP sent again", "settings Setting", "retransmit_ratio Again", "cause Mostly lost at",
+			"trials Trials",
 			"lost_packets Number", "attempted_packets Of", "-unattributed_packets Not known to be lost")
 	}
 	for _, g := range groups {

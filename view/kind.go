@@ -120,7 +120,8 @@ func TargetOf(d *model.Document) string {
 			if a.Is4() {
 				family = "IPv4"
 			}
-			address = d.Language.Sayf("%s, %s, reached first of its %d addresses", address, family, len(h.OtherAddresses)+1)
+			address = d.Language.Sayf("%s, %s, reached first of its %d addresses", address, family,
+				len(h.OtherAddresses)+1)
 		}
 		return d.Language.Bracketed(target, address)
 	}
@@ -171,7 +172,8 @@ func leftOut(rows []table.Row) []Section {
 	keys := append(table.Varying(rows, table.Settings(rows)...), table.KeyOf("repeat"))
 	left := slices.DeleteFunc(table.OneEach(rows), table.Row.Valid)
 	for _, r := range left[:min(len(left), mostLeftOut)] {
-		t.add(table.By([]table.Row{r}, keys...)[0].Name(), string(r.Trial.State), finding.WhyIn(r.Language(), r.Trial.Why))
+		t.add(table.By([]table.Row{r}, keys...)[0].Name(), string(r.Trial.State),
+			finding.WhyIn(r.Language(), r.Trial.Why))
 	}
 	if len(left) > mostLeftOut {
 		l := table.Language(rows)

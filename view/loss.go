@@ -159,11 +159,13 @@ func ledgerOf(title string, g table.Group) Table {
 		var counters, confidence []string
 		for _, r := range l.Rows {
 			for _, e := range r.Line.Evidence {
-				if name := in.Say(e.Counter); r.Valid() && e.Role != model.RoleFact && !slices.Contains(counters, name) {
+				if name := in.Say(e.Counter); r.Valid() && e.Role != model.RoleFact &&
+					!slices.Contains(counters, name) {
 					counters = append(counters, name)
 				}
 			}
-			if known := finding.KnownFrom(in, r.Line.Confidence); r.Line.Packets > 0 && !slices.Contains(confidence, known) {
+			if known := finding.KnownFrom(in, r.Line.Confidence); r.Line.Packets > 0 &&
+				!slices.Contains(confidence, known) {
 				confidence = append(confidence, known)
 			}
 		}

@@ -69,7 +69,8 @@ func searched(rows, searches []table.Row) []Section {
 	size, l := table.KeyOf("payload_bytes"), table.Language(searches)
 	var out []Section
 	if len(table.By(searches, size)) > 1 {
-		c := lines("Packets received by payload", table.Unsearched(rows), finding.Curves(rows).Under, size, "receive_pps")
+		c := lines("Packets received by payload", table.Unsearched(rows), finding.Curves(rows).Under, size,
+			"receive_pps")
 		for i := range c.Series {
 			c.Series[i].Name = l.Sayf("Flood, %s", c.Series[i].Name)
 			if c.Series[i].Name == l.Sayf("Flood, %s", l.Say("Received")) {
@@ -139,7 +140,8 @@ func searchTable(searches []table.Row, keys []table.Key) Table {
 	groups, every := table.By(searches, keys...), table.By(table.Searches(searches), keys...)
 	next := func(_ table.Group, row int) Cell { return Cell{Text: finding.NextRun(every[row])} }
 	t := rowsOf("Rates without loss", groups, keyColumns(keys...),
-		atLeast(metricColumns("throughput_pps")), metricColumns("fails_pps"), cells("saturates_pps", "Saturates at", flood),
+		atLeast(metricColumns("throughput_pps")), metricColumns("fails_pps"),
+		cells("saturates_pps", "Saturates at", flood),
 		cells("limit", "Limited by", limit), metricColumns("router_busy_ratio"),
 		details(cells("next_run", "Next run", next), metricColumns("throughput_bps", "loss_ratio", "delay_p50_ns",
 			"delay_p99_ns", "round_trip_p50_ns", "search_trials", "search_s")))

@@ -28,7 +28,8 @@ func Overlay(pages []Page, names []string) []Section {
 		}
 	}
 	if len(apart) > 0 {
-		apart = append([]Section{Text{finding.Finding{Code: "compare.charts", Language: pages[0].Language}.Text()}}, apart...)
+		apart = append([]Section{Text{finding.Finding{Code: "compare.charts", Language: pages[0].Language}.Text()}},
+			apart...)
 	}
 	return apart
 }

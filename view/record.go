@@ -48,8 +48,8 @@ func recordTables(d contents.Document) []Section {
 			if !g.AttemptedKnown { // the record has no packet behind the last that came
 				lost.Note = "at least"
 			}
-			flows.add(trial, g.Name, fmt.Sprintf("%s #%d", t.Cell.Key(), t.Repeat+1), t.Flows[i].PayloadBytes, g.Packets,
-				g.Dropped, float64(g.Bytes)/float64(g.Packets), lost, g.DurationS, state)
+			flows.add(trial, g.Name, fmt.Sprintf("%s #%d", t.Cell.Key(), t.Repeat+1), t.Flows[i].PayloadBytes,
+				g.Packets, g.Dropped, float64(g.Bytes)/float64(g.Packets), lost, g.DurationS, state)
 			for _, l := range g.Losses {
 				losses.add(trial, g.Name, int(l.Stream), fmt.Sprint(l.From), l.Count)
 			}

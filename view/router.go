@@ -172,7 +172,8 @@ func routerFacts(l words.Language, f *model.RouterFacts) []Section {
 	}
 	out := []Section{t}
 	if len(forwarding) > 0 {
-		out = append(out, Text{l.Sayf("What the router says of its forwarding: %s.", strings.Join(forwarding, l.Say("; ")))})
+		out = append(out, Text{l.Sayf("What the router says of its forwarding: %s.",
+			strings.Join(forwarding, l.Say("; ")))})
 	}
 	for when, texts := range [][]model.Text{f.Before, f.After} {
 		for _, text := range texts {
