@@ -15,8 +15,8 @@ import (
 	"pelt/table"
 )
 
-// valuesOf lists the values of flags and arguments, by what --help calls them. All are known without asking the network.
-// A value may have a tab and a description behind it.
+// valuesOf lists the values of flags and arguments, by what --help calls them. All are known without asking the
+// network. A value may have a tab and a description behind it.
 var valuesOf = map[string]func() []string{
 	"--control": controls,
 	"--metric":  table.Words,

@@ -37,8 +37,8 @@ namespace or the loopback interface, and says which.`,
 				return err
 			}
 			if err != nil {
-				say(c.ErrOrStderr(), spoken().Sayf("no lab here (%s): this demo shows the loopback interface and no router",
-					spoken().Error(err)))
+				say(c.ErrOrStderr(), spoken().Sayf("no lab here (%s): this demo shows the loopback interface "+
+					"and no router", spoken().Error(err)))
 				p.Target, p.Links = "lab:"+run.Loopback, nil
 			}
 			f.brief = true

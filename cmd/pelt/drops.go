@@ -56,7 +56,8 @@ Ctrl-C is exit code 0, or 130 if it cuts --time short.`,
 		},
 	}
 	c.Flags().StringSliceVar(&f.ports, "port", nil, "only TCP and UDP of this `PORT`; up to 16: 5201,7359")
-	c.Flags().StringSliceVar(&f.hosts, "host", nil, "only from or to this `ADDRESS` or network; up to 16: 10.0.1.2,10.0.2.0/24")
+	c.Flags().StringSliceVar(&f.hosts, "host", nil, "only from or to this `ADDRESS` or network; up to 16: "+
+		"10.0.1.2,10.0.2.0/24")
 	c.Flags().StringSliceVar(&f.devices, "dev", nil, "only what is dropped at this `INTERFACE`; up to 16: eth0,wlan0")
 	c.Flags().BoolVar(&f.all, "all", false, "list also the usual drops of healthy hosts")
 	c.Flags().StringVar(&f.json, "json", "", "write one JSON object an interval to `FILE`, or -")

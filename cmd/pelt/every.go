@@ -127,7 +127,8 @@ func (f *commonFlags) newLoop(c *cobra.Command, p model.Plan) (*loop, error) {
 			return nil, usagef("--on-change: %v", err)
 		}
 		if needsUserNamespace(p.Target) {
-			return nil, usagef("--on-change: without root this lab has a network of its own, from which no URL is reached")
+			return nil, usagef("--on-change: without root this lab has a network of its own, from which no " +
+				"URL is reached")
 		}
 	}
 	if slices.ContainsFunc(f.output.asked(), func(x output) bool { return x.path == "-" }) {

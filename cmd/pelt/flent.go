@@ -25,7 +25,8 @@ func writeFlent(c *cobra.Command, path string, doc model.Document) error {
 	}
 	switch {
 	case len(trials) == 0:
-		return usagef("--flent: no valid trial fits a test of flent, which needs received rates or round trips over time")
+		return usagef("--flent: no valid trial fits a test of flent, which needs received rates or round " +
+			"trips over time")
 	case len(trials) > 1 && path == "-":
 		return usagef("--flent: this run makes %d files: want a name, not -", len(trials))
 	}

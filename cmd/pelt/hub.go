@@ -116,7 +116,8 @@ func hubInvitation(at netip.Addr, port int, code, note string) string {
 	addresses := reachedAt(at)
 	var b strings.Builder
 	l := spoken()
-	fmt.Fprint(&b, l.Sayf("pelt hub: control on %d/tcp\n\nOn each host of the fleet, paste, with a name of its own:\n", port))
+	fmt.Fprint(&b, l.Sayf("pelt hub: control on %d/tcp\n\nOn each host of the fleet, paste, with a name of its own:\n",
+		port))
 	for i, a := range addresses {
 		if i == 1 {
 			fmt.Fprintln(&b, l.Say("\nor, if that address is not the one it reaches:"))
@@ -133,7 +134,8 @@ func hubInvitation(at netip.Addr, port int, code, note string) string {
 	if note != "" {
 		fmt.Fprint(&b, "\n"+note)
 	}
-	fmt.Fprint(&b, l.Sayf("\nThen, here: pelt hosts%s\nCtrl-C ends the hub; hosts come back when it starts again.\n", local))
+	fmt.Fprint(&b, l.Sayf("\nThen, here: pelt hosts%s\nCtrl-C ends the hub; hosts come back when it starts again.\n",
+		local))
 	return b.String()
 }
 

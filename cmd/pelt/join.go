@@ -108,8 +108,9 @@ func joined(i fleet.AgentInfo, port int, limits fleet.Limits) string {
 	}
 	text := l.Sayf("joined as %s; %s, data on %s\nAllowed: %v\n", i.ID, called, run.DataPorts(l, port), limits.In(l))
 	if i.BehindNAT() {
-		text += l.Sayf("This host is %v behind a NAT that shows it as %v: it can call hosts that are not, send to them\n"+
-			"and receive from them. Two hosts behind NATs of their own cannot be measured with each other.\n", i.Address, i.Seen)
+		text += l.Sayf("This host is %v behind a NAT that shows it as %v: it can call hosts that are not, send "+
+			"to them\nand receive from them. Two hosts behind NATs of their own cannot be measured with each other.\n",
+			i.Address, i.Seen)
 	}
 	return text
 }

@@ -112,8 +112,8 @@ func showLinks(c *cobra.Command, name string, l *lab.Lab, asJSON jsonFlag) error
 		for _, one := range ways {
 			s := one.Settings
 			s.Seed = one.Seed
-			rows = append(rows, append([]string{spoken().Sayf("%s to %s", one.From, one.To), one.Backend, settingsText(s)},
-				done(one.Done)...))
+			rows = append(rows, append([]string{spoken().Sayf("%s to %s", one.From, one.To), one.Backend,
+				settingsText(s)}, done(one.Done)...))
 		}
 		return printColumns(w,
 			"DIRECTION\tBY\tSETTINGS\tFRAMES\tLOST\tQUEUE FULL\tDOUBLED\tDAMAGED\tOVERRUN\tLATE p50\tp99", rows)

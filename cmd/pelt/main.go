@@ -187,7 +187,8 @@ Start here: pelt demo, or pelt help start`,
 		}
 		return showHelp(c, args)
 	}
-	root.PersistentFlags().String("lang", "", "`LANGUAGE` of all that pelt says: en or zh (default: as PELT_LANG or the locale says)")
+	root.PersistentFlags().String("lang", "", "`LANGUAGE` of all that pelt says: en or zh (default: as PELT_LANG or "+
+		"the locale says)")
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
@@ -257,7 +258,8 @@ func noSubcommand(c *cobra.Command, args []string) error {
 			return usagef("unknown command %q; did you mean %s?", args[0], strings.Join(near, spoken().Say(" or ")))
 		}
 		if small && !c.HasParent() {
-			return usagef("%q is not in this small pelt, which has doctor, drops (amd64, arm64), join and version", args[0])
+			return usagef("%q is not in this small pelt, which has doctor, drops (amd64, arm64), join and version",
+				args[0])
 		}
 		return usagef("unknown command %q; %s --help lists them", args[0], c.CommandPath())
 	}

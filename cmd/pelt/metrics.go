@@ -15,8 +15,8 @@ import (
 type metricsFlag struct{ at string }
 
 func (m *metricsFlag) register(f *pflag.FlagSet) {
-	f.StringVar(&m.at, "metrics", "", fmt.Sprintf("serve Prometheus the newest figures of each target, to everybody who "+
-		"reaches `ADDRESS`, ADDRESS:PORT or :PORT (default port %d)", metrics.DefaultPort))
+	f.StringVar(&m.at, "metrics", "", fmt.Sprintf("serve Prometheus the newest figures of each target, to "+
+		"everybody who reaches `ADDRESS`, ADDRESS:PORT or :PORT (default port %d)", metrics.DefaultPort))
 }
 
 // serve answers until end is called.

@@ -45,7 +45,8 @@ dropped.`,
 				}
 			}
 			if once && c.Flags().Changed("iperf3") {
-				return usagef("--once: ends this serve after a client of pelt's own, and iperf3's would be cut; give one of them")
+				return usagef("--once: ends this serve after a client of pelt's own, and iperf3's would be cut; " +
+					"give one of them")
 			}
 			var err error
 			if sessions < 1 || sessions > 1000 {
@@ -91,7 +92,8 @@ dropped.`,
 	f := c.Flags()
 	end.register(f, "none")
 	f.IntVar(&port, "port", fleet.DefaultPort, "control `PORT`; data uses the one above it")
-	f.BoolVar(&onePort, "one-port", false, "data uses UDP of the control port, too (Linux): one number for firewalls; no TCP tests")
+	f.BoolVar(&onePort, "one-port", false, "data uses UDP of the control port, too (Linux): one number for "+
+		"firewalls; no TCP tests")
 	f.StringVar(&code, "code", "", "use this `CODE`, not a new one (or $PELT_CODE)")
 	f.StringVar(&codeFile, "code-file", "", "read the code from `FILE`")
 	f.BoolVar(&observeOnly, "observe-only", false, "only watch this host, for pelt router --dut")
@@ -151,7 +153,8 @@ func (e *endFlags) register(f *pflag.FlagSet, calls string) {
 	f.StringVar(&e.calls, "calls", "", "`ADDRESSES` or networks that this host may call (default: "+calls+")")
 	f.BoolVar(&e.withXDP, "xdp", false, "allow XDP programs on real interfaces, too")
 	f.StringVar(&e.maxRate, "max-rate", "",
-		"most `RATE` of all tests of a client host together, or none (default: 100mbit; no limit to private addresses and own subnets)")
+		"most `RATE` of all tests of a client host together, or none (default: 100mbit; no limit to private "+
+			"addresses and own subnets)")
 	f.StringVar(&e.maxTime, "max-time", defaultTime, "longest `TIME` of a trial, or none")
 }
 
@@ -203,8 +206,8 @@ func addressPort(flag, text string, port int) (a netip.Addr, _ int, err error) {
 		a, err = netip.ParseAddr(host)
 	}
 	if err != nil {
-		return netip.Addr{}, 0, usagef("--%s: want ADDRESS, ADDRESS:PORT or :PORT, with an IP address of this host, not %q",
-			flag, text)
+		return netip.Addr{}, 0, usagef("--%s: want ADDRESS, ADDRESS:PORT or :PORT, with an IP address of this "+
+			"host, not %q", flag, text)
 	}
 	return a, int(n), nil
 }
@@ -276,7 +279,8 @@ func invitation(s run.ServeOptions, code, note string) string {
 		if s.Iperf.Port != run.IperfPort {
 			port = fmt.Sprintf(" -p %d", s.Iperf.Port)
 		}
-		fmt.Fprint(&b, l.Sayf("\nor, with iperf3 in place of pelt:\n\n    iperf3 -u -c %v%s --get-server-output\n", addresses[0], port))
+		fmt.Fprint(&b, l.Sayf("\nor, with iperf3 in place of pelt:\n\n    iperf3 -u -c %v%s --get-server-output\n",
+			addresses[0], port))
 	}
 	fmt.Fprint(&b, l.Say("\nCtrl-C ends it.\n"))
 	return b.String()

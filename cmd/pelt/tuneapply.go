@@ -52,7 +52,8 @@ PELT_DATA=$HOME/.local/share/pelt. Settings end at the next boot.`,
 					return tellDone(c, nil, asJSON)
 				}
 			}
-			if err := agreed(c, yes, spoken().Sayf("this changes settings of this host: %s", spoken().Join(told))); err != nil {
+			what := spoken().Sayf("this changes settings of this host: %s", spoken().Join(told))
+			if err := agreed(c, yes, what); err != nil {
 				return err
 			}
 			t, err := tune.Open()

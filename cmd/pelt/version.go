@@ -24,7 +24,8 @@ type buildInfo struct {
 }
 
 func built() buildInfo {
-	b := buildInfo{Version: release, Release: release, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
+	b := buildInfo{Version: release, Release: release, Go: runtime.Version(),
+		System: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b

@@ -107,7 +107,8 @@ func (f *commonFlags) serveWeb(c *cobra.Command, s *screen, stop func()) (end fu
 		defer first()
 		st, err := store.Open("")
 		if err == nil {
-			o := web.Options{Store: st, Watch: web.Watch(keptArguments(os.Args[1:]), s.Stream, stop), Language: spoken()}
+			o := web.Options{Store: st, Watch: web.Watch(keptArguments(os.Args[1:]), s.Stream, stop),
+				Language: spoken()}
 			err = web.Serve(serving, netip.AddrPortFrom(loopback, web.DefaultPort), o, func(text string) {
 				fmt.Fprintln(c.ErrOrStderr(), text)
 				first()
