@@ -55,7 +55,7 @@ type Ends struct {
 	Protocol model.Protocol `json:"protocol"`
 	From     string         `json:"from"`
 	To       string         `json:"to"`
-	Silent   string         `json:"silent,omitempty"` // the node of the two that tells nothing before the trial has ended
+	Silent   string         `json:"silent,omitempty"` // the node that tells nothing before the trial has ended
 }
 
 // Sample is one value of a series of the trial that runs, see model.Series.

@@ -189,7 +189,8 @@ func (p *Plain) tellQuiet(at time.Time) {
 	}
 	for who, since := range p.quiet {
 		if _, still := silent[who]; !still {
-			p.line(p.Now.Next.Name()+"  ", p.Now.Language.Sayf("%s heard again after %.0f s", who, whole(at.Sub(since))))
+			p.line(p.Now.Next.Name()+"  ", p.Now.Language.Sayf("%s heard again after %.0f s", who,
+				whole(at.Sub(since))))
 			delete(p.quiet, who)
 		}
 	}
@@ -301,7 +302,8 @@ func (n *Now) losses() (all []string) {
 			text += in.Say(", none lost")
 		}
 		for i, l := range p.Losses[:min(len(p.Losses), mostCauses)] {
-			text += in.Say([2]string{", lost: ", ", "}[min(i, 1)]) + in.Sayf("%[1]s %[2]s", unit.FormatCount(l.Packets), l.Text)
+			text += in.Say([2]string{", lost: ", ", "}[min(i, 1)]) + in.Sayf("%[1]s %[2]s", unit.FormatCount(l.Packets),
+				l.Text)
 		}
 		if more := len(p.Losses) - mostCauses; more > 0 {
 			text += in.Sayf(" and %d more causes", more)

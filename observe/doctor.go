@@ -170,8 +170,8 @@ var checks = []check{
 
 	{"clock", "clock source", false, func(s survey) (string, string) {
 		slow := slices.Contains([]string{"hpet", "acpi_pm", "jiffies", "refined-jiffies"}, s.ClockSource)
-		return cmp.Or(s.ClockSource, "not told"), unless(!slow, s.Sayf("%s is read through a slow device, and every packet reads the clock; available: %s",
-			s.ClockSource, s.otherClocks))
+		return cmp.Or(s.ClockSource, "not told"), unless(!slow, s.Sayf("%s is read through a slow device, and every "+
+			"packet reads the clock; available: %s", s.ClockSource, s.otherClocks))
 	}, "find out why the kernel left tsc (dmesg | grep -i tsc)"},
 
 	{"processor", "frequency governor", false, func(s survey) (string, string) {

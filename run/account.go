@@ -186,7 +186,8 @@ func endWarnings(placed fleet.Trial, out fleet.Outcome) model.Reasons {
 		}
 		if in := o.Receive.Receive; in.Strays+in.Tally.Received+in.WarmupReceived == 0 {
 			f := placed.Flows[i].Flow
-			list = append(list, model.Reason{Code: model.NoFrames, Flow: model.PlanFlow(f.Name), Node: model.NodeGroup(f.To)})
+			list = append(list, model.Reason{Code: model.NoFrames, Flow: model.PlanFlow(f.Name),
+				Node: model.NodeGroup(f.To)})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b model.Reason) int {

@@ -52,10 +52,11 @@ func callDropped(port uint16, hosts []netip.Addr, over <-chan struct{}) (why mod
 		return why
 	}
 	for _, x := range sum.Drops {
-		if x.Ordinary || x.Protocol != string(model.TCP) || strings.HasPrefix(x.Reason, "NEIGH_") || !slices.ContainsFunc(hosts, func(h netip.Addr) bool {
-			at := endpoint(netip.AddrPortFrom(h.Unmap(), port))
-			return x.To == at || x.From == at
-		}) {
+		if x.Ordinary || x.Protocol != string(model.TCP) || strings.HasPrefix(x.Reason, "NEIGH_") ||
+			!slices.ContainsFunc(hosts, func(h netip.Addr) bool {
+				at := endpoint(netip.AddrPortFrom(h.Unmap(), port))
+				return x.To == at || x.From == at
+			}) {
 			continue
 		}
 		in := x.Namespace

@@ -244,7 +244,8 @@ func runCommand(ctx context.Context, command string, run func(context.Context, s
 	case limited.Err() != nil:
 		return finding.NewFault(model.CommandLong, "after_s", commandLimit.Seconds(), "command", command)
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
-		return finding.NewFault(model.CommandFailed, "text", err, "command", command, "output", lastLine(string(out))).From(err)
+		return finding.NewFault(model.CommandFailed, "text", err, "command", command,
+			"output", lastLine(string(out))).From(err)
 	}
 	return nil
 }

@@ -32,8 +32,8 @@ func openIperf(ctx context.Context, server string, p model.Plan, o Options) (*si
 	}
 	far := netip.AddrPortFrom(all[0], cmp.Or(port, iperf3.DefaultPort))
 	if !fleet.Private(far.Addr()) && p.Flows[0].Rate.IsMax() {
-		return nil, refuse("--rate", "%v is a public address, and an iperf3 server cannot say that a path is overloaded; "+
-			"want a rate that the path carries", far.Addr())
+		return nil, refuse("--rate", "%v is a public address, and an iperf3 server cannot say that a path is "+
+			"overloaded; want a rate that the path carries", far.Addr())
 	}
 	s := &site{engine: p.Engine, noXDP: model.Reason{Code: model.FramesIperf}}
 	s.nodes = []node{{name: model.Sender, end: true},
@@ -53,8 +53,8 @@ type iperfPeer struct {
 	device  string // over which this host calls it; "": routes choose
 }
 
-// joinIperf joins this host, and the node of a peer that runs iperf3. The agent of that node is in this process, too: it
-// has no sockets, and reports what the peer says when a trial is over. After an error the site is closed.
+// joinIperf joins this host, and the node of a peer that runs iperf3. The agent of that node is in this process, too:
+// it has no sockets, and reports what the peer says when a trial is over. After an error the site is closed.
 func (s *site) joinIperf(ctx context.Context, o Options, peer iperfPeer, near, far map[string]engine.Engine) error {
 	s.silent, s.peer = "it runs iperf3 and not pelt", peer.node
 	here, way := model.Sender, reaching(peer.address, peer.device)

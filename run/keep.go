@@ -46,7 +46,8 @@ func (r *runner) tellDisk(err error) bool {
 	case err != nil && !full:
 		return false
 	case full && !r.diskFull:
-		r.event(Event{Note: words.Errorf("%w; finished trials wait in memory, and writing is tried again until the run ends: make room there", err)})
+		r.event(Event{Note: words.Errorf("%w; finished trials wait in memory, and writing is tried again until the "+
+			"run ends: make room there", err)})
 	case !full && r.diskFull:
 		r.event(Event{Note: words.Errorf("the run is stored again, and nothing is missing")})
 	}

@@ -70,8 +70,8 @@ func linkFactors(p model.Plan) (groups [][]model.Link, names []string, err error
 		}
 		for _, l := range t.Links {
 			if l.LossRatio == 1 || l.CorruptRatio == 1 {
-				return nil, nil, refuse("factors", "the combination %s lets no packet through, so its test cannot begin; "+
-					"want less than 100 %%", c.Key())
+				return nil, nil, refuse("factors", "the combination %s lets no packet through, so its test "+
+					"cannot begin; want less than 100 %%", c.Key())
 			}
 		}
 		groups = append(groups, t.Links)

@@ -261,7 +261,8 @@ func (s *site) readyFrames(p model.Plan, own bool) (receive bool, err error) {
 	s.noXDP = model.FirstReason(unreached, s.noXDP)
 	send, receive, err := wantsFrames(p, s.lab, s.noXDP)
 	if err == nil && unreached.Code != "" && (send || receive) {
-		err = refuse("engine", "want auto or udp: no XDP frames can be used, because %v", &finding.Fault{Reason: unreached})
+		err = refuse("engine", "want auto or udp: no XDP frames can be used, because %v",
+			&finding.Fault{Reason: unreached})
 	}
 	if err != nil || !send {
 		return receive, err

@@ -118,8 +118,8 @@ func (r *runner) tellBusy(t model.Result) {
 	}
 	if !r.toldBusy && r.starved >= manyStarved && 2*r.starved > len(r.doc.Results) {
 		r.toldBusy = true
-		r.event(Event{Note: words.Errorf("other work takes the sender's CPU: %d of %d trials are not valid, and run again; "+
-			"this ends sooner on an idle machine", r.starved, len(r.doc.Results))})
+		r.event(Event{Note: words.Errorf("other work takes the sender's CPU: %d of %d trials are not valid, "+
+			"and run again; this ends sooner on an idle machine", r.starved, len(r.doc.Results))})
 	}
 }
 
@@ -155,7 +155,8 @@ func (r *runner) untilMet(ctx context.Context, trial func() (model.Result, error
 	result, err := trial()
 	again := 0
 	for ; err == nil && r.lossy && again+1 < mostTries && ctx.Err() == nil; again++ {
-		r.event(Event{Note: words.Errorf("the path lost so many packets that the two ends did not find each other; the trial is tried again")})
+		r.event(Event{Note: words.Errorf("the path lost so many packets that the two ends did not find each other; " +
+			"the trial is tried again")})
 		result, err = trial()
 	}
 	if err == nil && again > 0 {
@@ -255,8 +256,8 @@ func (r *runner) closeWatch(w *watch) {
 	}
 }
 
-// nextNumber returns the first of so many numbers that the next trial's flows carry in their packets. The first of a run
-// is random, so that nobody off the path can guess it, see engine.Header.
+// nextNumber returns the first of so many numbers that the next trial's flows carry in their packets. The first of a
+// run is random, so that nobody off the path can guess it, see engine.Header.
 func (r *runner) nextNumber(flows int) (first uint16) {
 	if r.number == 0 {
 		r.number = uint16(1 + rand.IntN(engine.WarmupBit-1))

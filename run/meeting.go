@@ -41,8 +41,8 @@ func addMeeting(r *model.FlowResult, f fleet.PlacedFlow, m fleet.Meeting, nodes 
 	}
 }
 
-// withSeenAnswers adds to what the ends of a flow of TCP know that its kernel answered: each answer that was seen dropped
-// is one to a call that had arrived. Calls that were seen dropped had not.
+// withSeenAnswers adds to what the ends of a flow of TCP know that its kernel answered: each answer that was seen
+// dropped is one to a call that had arrived. Calls that were seen dropped had not.
 func withSeenAnswers(m fleet.Meeting, flow string, nodes []seen) (answers engine.Meeting) {
 	answers = m.Answers
 	answers.Streams = slices.Clone(answers.Streams)

@@ -48,7 +48,8 @@ func (s *site) place(t model.Trial) (fleet.Trial, model.Doubts, error) {
 		}{{from, &send}, {to, &receive}} {
 			if !slices.Contains(e.Engines, e.Engine) {
 				if e.Engine == string(model.TCP) {
-					return fleet.Trial{}, nil, refuse("target", "%w", finding.NewFault(model.OnePortTCP, "node", e.Node))
+					return fleet.Trial{}, nil, refuse("target", "%w", finding.NewFault(model.OnePortTCP,
+						"node", e.Node))
 				}
 				if !e.Fallback {
 					return fleet.Trial{}, nil, &finding.Fault{Reason: model.Reason{Code: model.AtHost, Node: e.Node,

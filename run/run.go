@@ -140,7 +140,8 @@ func (o Options) keepUnbegun(ctx context.Context, p model.Plan, why error) (doc 
 		return model.Document{}
 	}
 	doc = newDocument(p, o)
-	doc.Host, doc.Warnings = []model.Host{}, model.Doubts{{Code: model.Unreached, Of: model.Reasons{finding.ReasonOf(why)}}}
+	doc.Host, doc.Warnings = []model.Host{}, model.Doubts{{Code: model.Unreached,
+		Of: model.Reasons{finding.ReasonOf(why)}}}
 	log, err := o.Store.Create(doc)
 	if err == nil {
 		doc.ID = log.ID()

@@ -51,7 +51,8 @@ func (o EndOptions) agent(node string, port int, kernel *observe.Kernel, describ
 	brakeMemory(o.Limits.MemoryBytes)
 	agent := fleet.AgentConfig{Node: node, Version: o.Version, Host: engine.ThisHost{}, Recording: newFarRecording,
 		Limits: o.Limits, Calls: o.Calls}
-	agent, frames, free := endAgent(agent, udp.Config{Listen: netip.AddrPortFrom(o.Listen, uint16(port))}, kernel, describe)
+	agent, frames, free := endAgent(agent, udp.Config{Listen: netip.AddrPortFrom(o.Listen, uint16(port))}, kernel,
+		describe)
 	frames.CablesOnly = !o.XDP
 	return agent, free, nil
 }

@@ -356,8 +356,8 @@ func differentHosts(before, now []model.Host) (why model.Reason) {
 	for i := range min(len(before), len(now)) {
 		a, b := before[i], now[i]
 		if a.Name != b.Name || a.Kernel != b.Kernel || a.CPU != b.CPU {
-			return model.NewReason(model.OtherHosts, "node", a.Node, "was", a.Name, "was_kernel", a.Kernel, "was_cpu", a.CPU,
-				"is", b.Name, "is_kernel", b.Kernel, "is_cpu", b.CPU)
+			return model.NewReason(model.OtherHosts, "node", a.Node, "was", a.Name, "was_kernel", a.Kernel,
+				"was_cpu", a.CPU, "is", b.Name, "is_kernel", b.Kernel, "is_cpu", b.CPU)
 		}
 	}
 	return why

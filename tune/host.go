@@ -150,7 +150,8 @@ func (h host) device(dev string) (index int, err error) {
 // that /sys does not show this namespace's, so that neither can be told.
 func (h host) present(dev string) (index int, err error) {
 	if index = h.index(dev); h.own(dev) != index {
-		return 0, fmt.Errorf("/sys shows another network namespace than this process's, so %s cannot be reached; mount a sysfs of this namespace", dev)
+		return 0, fmt.Errorf("/sys shows another network namespace than this process's, so %s cannot be reached; "+
+			"mount a sysfs of this namespace", dev)
 	}
 	return index, nil
 }

@@ -86,7 +86,8 @@ func checkHeader(line []byte) error {
 
 func parseJSON(line []byte, to any) error {
 	if json.Unmarshal(line, to) != nil {
-		return errors.New("is no line of a journal; a host's journal is mended by hand, or removed if its settings shall stay")
+		return errors.New("is no line of a journal; a host's journal is mended by hand, or removed if its " +
+			"settings shall stay")
 	}
 	return nil
 }

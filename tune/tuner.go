@@ -100,8 +100,8 @@ func (d Done) In(l words.Language) string {
 	case OtherNamespace:
 		return l.Sayf("%s: was changed in another network namespace, net:[%d]; revert it there", d.Place, d.Namespace)
 	case OtherName:
-		return l.Sayf("%s: the interface is called %s now, with these settings; revert it when it is called %s again", d.Place,
-			d.Now, d.Interface)
+		return l.Sayf("%s: the interface is called %s now, with these settings; revert it when it is called %s again",
+			d.Place, d.Now, d.Interface)
 	case InterfaceGone:
 		return l.Sayf("%s: the interface is gone, and its settings with it", d.Place)
 	case OtherInterface:
@@ -220,7 +220,8 @@ func missing(k Knob, err error) error {
 		return err
 	}
 	if k.Scope == ScopeHost && k.at.Kind == atSysctl {
-		return words.Errorf("it is not there; a network namespace other than the first lacks it, and so does a kernel that was built without")
+		return words.Errorf("it is not there; a network namespace other than the first lacks it, and so does a " +
+			"kernel that was built without")
 	}
 	return words.Errorf("this kernel, driver or interface has none")
 }
@@ -263,8 +264,8 @@ func (t *Tuner) make(s Step) error {
 // takeBack takes back what was made of steps, and returns why that had to be, with what became of it.
 func (t *Tuner) takeBack(why error, steps, former []Step) error {
 	if err := t.rollBack(steps, former); err != nil {
-		return words.Errorf("%w; and of what was changed before, not all could be restored (pelt tune show lists it): %w", why,
-			oneLine(err))
+		return words.Errorf("%w; and of what was changed before, not all could be restored (pelt tune show lists "+
+			"it): %w", why, oneLine(err))
 	}
 	return words.Errorf("%w; nothing is changed", why)
 }

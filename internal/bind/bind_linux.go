@@ -28,8 +28,8 @@ func Conn(raw syscall.RawConn, name string) (err error) {
 	return errors.Join(failed, err)
 }
 
-// Check finds out whether a socket of the calling thread's namespace can be bound to an interface. The error is ENODEV if
-// there is none of that name, and EPERM of an ordinary user before Linux 5.7.
+// Check finds out whether a socket of the calling thread's namespace can be bound to an interface. The error is ENODEV
+// if there is none of that name, and EPERM of an ordinary user before Linux 5.7.
 func Check(name string) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package icmp reads the ICMP errors that came back for the packets of a socket, names them, and dials TCP so that a failure
-// can be explained.
+// Package icmp reads the ICMP errors that came back for the packets of a socket, names them, and dials TCP so that a
+// failure can be explained.
 package icmp
 
 import (

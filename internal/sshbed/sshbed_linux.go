@@ -84,7 +84,8 @@ func Start(t testing.TB, at netip.AddrPort, start func(*exec.Cmd) error, hosts .
 	write("config", config.String(), 0o600)
 	write("sshd_config",
 		fmt.Sprintf("ListenAddress %s\nHostKey %s\nAuthorizedKeysFile %s\nPidFile none\nStrictModes no\nUsePAM no\n"+
-			"PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n", at, file("host"), file("allowed")), 0o600)
+			"PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n",
+			at, file("host"), file("allowed")), 0o600)
 	client, err := exec.LookPath("ssh")
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +103,8 @@ func Start(t testing.TB, at netip.AddrPort, start func(*exec.Cmd) error, hosts .
 	}
 	s := &Server{Path: file("bin") + ":" + os.Getenv("PATH"),
 		daemon: exec.Command(daemon, "-D", "-e", "-f", file("sshd_config"))}
-	s.daemon.Stderr, s.daemon.SysProcAttr, s.daemon.WaitDelay = &s.log, &syscall.SysProcAttr{Setpgid: true}, testenv.Patience
+	s.daemon.Stderr, s.daemon.WaitDelay = &s.log, testenv.Patience
+	s.daemon.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := start(s.daemon); err != nil {
 		t.Fatal(err)
 	}

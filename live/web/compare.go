@@ -51,8 +51,9 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 		p = view.Compare(result)
 	}
 	p.Sections = slices.Insert(p.Sections, min(1, len(p.Sections)), view.Overlay(pages, names)...)
-	s.show(w, r, frame{Title: "Comparison", Here: "/", Scripts: []string{"words.js", "page.js"}, Body: func(m *render.Markup) {
-		compared(m, ids, names)
-		m.Main(p)
-	}})
+	s.show(w, r, frame{Title: "Comparison", Here: "/", Scripts: []string{"words.js", "page.js"},
+		Body: func(m *render.Markup) {
+			compared(m, ids, names)
+			m.Main(p)
+		}})
 }

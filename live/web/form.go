@@ -114,7 +114,8 @@ func (s *Server) ask(form url.Values) (a asked, err error) {
 			switch text = strings.TrimSpace(text); {
 			case text == "" || slices.Contains([]string{"test", "target", "yes", "code"}, key):
 			case !open:
-				err = words.Errorf("--%s: is for the terminal: pages give no flags that read files or run programs", key)
+				err = words.Errorf("--%s: is for the terminal: pages give no flags that read files or run programs",
+					key)
 			default:
 				a.flags[key] = append(a.flags[key],
 					strings.FieldsFunc(text, func(r rune) bool { return r == '\r' || r == '\n' })...)
@@ -191,7 +192,8 @@ func (s *Server) checkTest(w http.ResponseWriter, r *http.Request) {
 	}
 	a, err := s.ask(r.PostForm)
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]string{"command": finding.CommandLine(a.args()), "problem": problem(of(r), err)})
+	_ = json.NewEncoder(w).Encode(map[string]string{"command": finding.CommandLine(a.args()),
+		"problem": problem(of(r), err)})
 }
 
 func (s *Server) startTest(w http.ResponseWriter, r *http.Request) {

@@ -90,10 +90,11 @@ func (l runList) page(m *render.Markup) {
 </form>
 <div id="removals" role="status">`, l.Query)
 	for _, x := range l.Removals {
-		class, text, button := "notice", m.Sayf("Run %s is deleted in %s.", x.ID, fmt.Sprintf("%.0f s", undo.Seconds())),
-			m.Say("Undo")
+		after := fmt.Sprintf("%.0f s", undo.Seconds())
+		class, text, button := "notice", m.Sayf("Run %s is deleted in %s.", x.ID, after), m.Say("Undo")
 		if x.Failed != "" {
-			class, text, button = "notice failed", m.Sayf("Run %s was not deleted: %s", x.ID, x.Failed), m.Say("Dismiss")
+			class, button = "notice failed", m.Say("Dismiss")
+			text = m.Sayf("Run %s was not deleted: %s", x.ID, x.Failed)
 		}
 		m.Put(`<form method="post" action="/keep" class="$1"><input type="hidden" name="run" value="$2">
 $3 <button>$4</button></form>`, class, x.ID, text, button)
@@ -147,7 +148,8 @@ func tags(m *render.Markup, tags []string) {
 func tools(m *render.Markup, sum store.Summary) {
 	m.Put(`<section class="tools">` + "\n")
 	if far := progress(m.Language, sum); sum.State == store.Cut {
-		m.Put("<p>$1{Go on with it: }<code>pelt run --resume $2</code></p>\n", when(far != "", far+m.Say(".")+" "), sum.ID)
+		m.Put("<p>$1{Go on with it: }<code>pelt run --resume $2</code></p>\n", when(far != "", far+m.Say(".")+" "),
+			sum.ID)
 	}
 	if sum.Name != "" || len(sum.Tags) > 0 {
 		m.Put("<p>")
@@ -260,7 +262,8 @@ func (t *Test) page(m *render.Markup) {
 <form method="post" action="/test/$1/stop" id="stop"><button>{Stop}</button></form>
 `, t.ID, t.Line)
 	if t.Again() {
-		m.Put(`<form method="post" action="/test/$1/again" id="again" hidden><button>{Repeat}</button></form>`+"\n", t.ID)
+		m.Put(`<form method="post" action="/test/$1/again" id="again" hidden><button>{Repeat}</button></form>`+"\n",
+			t.ID)
 	}
 	m.Put(`<a id="run" hidden>{The run's page}</a>
 </div>

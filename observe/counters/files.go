@@ -118,8 +118,8 @@ func Surer(earlier, later model.Route) model.Route {
 }
 
 // RouterRoute is the name of the text with the routes to addresses. Of each there is a line "to ADDRESS", and what ip
-// route get says, even if it fails, of the address and then of the far end of the tunnel that the route leads into. Then
-// come the lines of ip neigh that say FAILED or INCOMPLETE.
+// route get says, even if it fails, of the address and then of the far end of the tunnel that the route leads into.
+// Then come the lines of ip neigh that say FAILED or INCOMPLETE.
 const RouterRoute = "route"
 
 // ParseRoutes reads such a text; an unknown route has no Kind.

@@ -55,8 +55,8 @@ func (s *Snapshot) addRules(chains []chain, rules []rule) {
 			add(r.chainKey, decimal(r.number), r.packets)
 		}
 		if r.counted && r.asks && !slices.Contains(s.heard, r.queue) {
-			s.add(series{name: fmt.Sprintf("nfqueue.%d.unheard", r.queue), scope: namespaceScope, unit: skbUnit, bits: 64,
-				role: loss}, r.number, r.packets)
+			s.add(series{name: fmt.Sprintf("nfqueue.%d.unheard", r.queue), scope: namespaceScope, unit: skbUnit,
+				bits: 64, role: loss}, r.number, r.packets)
 		}
 	}
 	for _, c := range chains {

@@ -51,7 +51,8 @@ func (s *Snapshot) parseRules(text string) {
 			at.table = line[1:]
 		case first == "cut":
 			n, _ := strconv.ParseUint(rest, 10, 32)
-			s.Unread = append(s.Unread, model.Reason{Code: model.RulesCut, Numbers: map[string]float64{"lines": float64(n)}})
+			s.Unread = append(s.Unread, model.Reason{Code: model.RulesCut,
+				Numbers: map[string]float64{"lines": float64(n)}})
 		}
 		if m := nftTable.FindStringSubmatch(line); m != nil {
 			at = chainKey{family: m[1], table: m[2]}

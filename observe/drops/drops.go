@@ -23,16 +23,16 @@ type TrackOptions struct {
 	// becomes of fragments without a UDP header is followed too, at some cost
 	// for every packet that this kernel queues or receives.
 	Fragments bool
-	// Number is what the flow's packets carry, and no other flow's. It names those whose ports are none of the tuples, as
-	// NAT may change them; they have verdicts by sequence if there is one stream. 0: they carry the trial's number, as
-	// those of other flows may, and only their ports name them.
+	// Number is what the flow's packets carry, and no other flow's. It names those whose ports are none of the tuples,
+	// as NAT may change them; they have verdicts by sequence if there is one stream. 0: they carry the trial's number,
+	// as those of other flows may, and only their ports name them.
 	Number uint16
 	// Mode is model.DropsSeq or model.DropsCount; "" takes model.DropsSeq.
 	Mode model.DropMode
 	// TCP says that the flow's packets are TCP's, known by their ports alone: segments with data are counted.
 	TCP bool
-	// Iperf says that the flow's packets have the header of iperf3, with a sequence of 32 bits. Those that pelt sends bear
-	// the number, too; those of iperf3 are known by their ports.
+	// Iperf says that the flow's packets have the header of iperf3, with a sequence of 32 bits. Those that pelt sends
+	// bear the number, too; those of iperf3 are known by their ports.
 	Iperf bool
 }
 

@@ -255,7 +255,8 @@ func (m *Machine) addPorts(t *trial, f *flow, tuples []model.Tuple) error {
 		for _, other := range append(slices.Clip(t.flows), f) {
 			for j, seen := range other.tuples {
 				if seen[p] && other.tcp == f.tcp && (other != f || i != j) {
-					return refuse(watching, model.NewReason(model.PortsShared, "flow", other.name, "from", p.From, "to", p.To), nil)
+					return refuse(watching, model.NewReason(model.PortsShared, "flow", other.name, "from", p.From,
+						"to", p.To), nil)
 				}
 			}
 		}

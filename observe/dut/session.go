@@ -218,7 +218,8 @@ func (s *session) ask(what string) (r reply, err error) {
 		s.shell.Kill()
 		s.shell.ends(closeGrace)
 	}
-	return r, (&finding.Fault{Reason: model.Reason{Code: model.RouterClosed, Of: model.Reasons{s.lastWords()}}}).From(errClosed)
+	return r, (&finding.Fault{Reason: model.Reason{Code: model.RouterClosed,
+		Of: model.Reasons{s.lastWords()}}}).From(errClosed)
 }
 
 var errClosed error = finding.NewFault(model.RouterClosed)
