@@ -125,6 +125,21 @@ func TestFilesAreClosed(t *testing.T) {
 	}
 }
 
+// TestWhyNoLabIsUp: who asked for a lab is told which step failed, not only what the system said of it.
+func TestWhyNoLabIsUp(t *testing.T) {
+	for want, err := range map[string]error{
+		"open lab nat: link x: device or resource busy": fmt.Errorf("open lab nat: link x: %w", unix.EBUSY),
+		"open lab nat: the rule is gone":                errors.New("open lab nat: the rule is gone"),
+	} {
+		if got := readyReply(err).err(); got == nil || got.Error() != want {
+			t.Errorf("%v, want %s", got, want)
+		}
+	}
+	if err := readyReply(nil).err(); err != nil {
+		t.Error(err)
+	}
+}
+
 // limitFiles lets this process open a few files more, until the test's end.
 func limitFiles(t *testing.T, more int) {
 	t.Helper()

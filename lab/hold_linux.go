@@ -269,5 +269,14 @@ func reportReady(err error) error {
 	}
 	_ = os.Unsetenv(readyEnv)
 	f := os.NewFile(readyFD, "ready")
-	return errors.Join(json.NewEncoder(f).Encode(replyOf(nil, err)), f.Close())
+	return errors.Join(json.NewEncoder(f).Encode(readyReply(err)), f.Close())
+}
+
+// readyReply says of an error without a code all that is known: a person reads it, and nobody stores it.
+func readyReply(err error) reply {
+	r := replyOf(nil, err)
+	if r.Fault != nil && r.Fault.Code == model.HostFault {
+		r.Fault.Text = err.Error()
+	}
+	return r
 }
