@@ -397,7 +397,7 @@ var generalSentences = map[string]string{
 	"why.no-rights":       `BPF needs root there (CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN), and no sandbox`,
 	"why.no-bpf":          `this kernel has no BPF (CONFIG_BPF_SYSCALL)`,
 	"why.program-refused": `Linux {name} refused the BPF program: {text}`,
-	"why.watch-failed":    `the watch failed[: {text}]`,
+	"why.watch-failed":    `the watch failed[: {of}|: {text}]`,
 	"why.names-hidden":    `the kernel hides the names of its functions (kernel.kptr_restrict)`,
 	"why.tracks-full":     `the kernel follows [{streams_count} streams|{flows_count} flows] already`,
 	"why.ports-shared":    `flow {flow} has the same ports ({from} to {to})`,
@@ -406,7 +406,7 @@ var generalSentences = map[string]string{
 	"why.payload-far": `Linux before 6.12 does not show the end of packets that leave as one buffer ` +
 		`(UDP_SEGMENT): they are counted, but not told by sequence`,
 	"why.ports-unfollowed":  `packets whose ports a NAT changes are not followed[: {text}]`,
-	"why.pieces-unfollowed": `later fragments of a packet are not followed[: {text}]`,
+	"why.pieces-unfollowed": `later fragments of a packet are not followed[: {of}|: {text}]`,
 	"why.no-room":           `there was no room for a verdict on each packet beside the other flows`,
 	"why.warmup-drops":      `TCP's drops in the warm-up count as well[: {text}]`,
 	"why.by-counters":       `a router under test is watched by its counters`,

@@ -53,7 +53,7 @@ func watchKernel(o *observe.Observer, order engine.WatchOrder) *kernelWatch {
 	w, err := o.Begin(order.Trial, order.Drops)
 	if err != nil {
 		return &kernelWatch{account: &model.Observation{Mode: model.DropsOff,
-			Why: model.Reasons{{Code: model.WatchFailed, Text: model.SystemSaid(err)}}}}
+			Why: model.Reasons{{Code: model.WatchFailed, Of: model.Reasons{bySystem(err)}}}}}
 	}
 	return &kernelWatch{timing: order.Timing, Observation: w}
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/nic"
+	"pelt/model"
 )
 
 // Reader reads the counters of one network namespace. It holds nothing open. Its methods may be called concurrently.
@@ -45,10 +46,17 @@ func Open(do func(func() error) error) (*Reader, error) {
 	}
 	r := &Reader{do: do, namespace: namespace, losses: map[driverKey][]string{}}
 	if s := r.Read(); len(s.readings) == 0 {
-		return nil, fmt.Errorf("read the counters: %v", s.Unread[0])
+		return nil, noneRead{s.Unread[0]}
 	}
 	return r, nil
 }
+
+// noneRead is why a Reader can read nothing.
+type noneRead struct{ why model.Reason }
+
+func (e noneRead) Error() string { return e.why.String() }
+
+func (e noneRead) Because() model.Reason { return e.why }
 
 // Namespace returns the inode of the namespace, as in the link /proc/PID/ns/net.
 func (r *Reader) Namespace() uint64 { return r.namespace }

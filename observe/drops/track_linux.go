@@ -96,7 +96,7 @@ func (m *Machine) Track(number uint16, name string, tuples []model.Tuple, o Trac
 	if o.Fragments && !f.follow {
 		f.follow = true
 		if err := m.follow.want(&m.kernel, &m.objects); err != nil {
-			f.why = append(f.why, model.Reason{Code: model.PiecesUnfollowed, Text: model.SystemSaid(err)})
+			f.why = append(f.why, model.Reason{Code: model.PiecesUnfollowed, Of: model.Reasons{Why(err)}})
 		}
 	}
 	if fresh {
