@@ -37,16 +37,20 @@ func setLinks(t *testing.T, l *Lab, o SetOptions, node, text string) []LinkChang
 // A client asks what a lab is while another one changes its links; the race detector looks on.
 func TestDescribedWhileChanged(t *testing.T) {
 	h := &holder{lab: &Lab{links: []*Link{{}}}}
-	var change sync.WaitGroup
-	change.Go(func() {
-		h.lab.mu.Lock()
-		defer h.lab.mu.Unlock()
-		h.lab.links[0].plan.MTU = 9000
+	var changes sync.WaitGroup
+	changes.Go(func() {
+		for mtu := range 1000 {
+			h.lab.mu.Lock()
+			h.lab.links[0].plan.MTU = mtu
+			h.lab.mu.Unlock()
+		}
 	})
-	if told := h.describe(); len(told.Links) != 1 {
-		t.Errorf("%+v", told)
+	for range 1000 {
+		if told := h.describe(); len(told.Links) != 1 {
+			t.Errorf("%+v", told)
+		}
 	}
-	change.Wait()
+	changes.Wait()
 }
 
 // arrives expects so many of some datagrams to get through.
