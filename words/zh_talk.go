@@ -709,7 +709,7 @@ var chineseTalk = map[string]string{
 	"a change during the test, once for each: 80s:router=rules=1000 or 2m:link-receiver=loss=1%":           "测试中的变更，每个写一次：80s:router=rules=1000 或 2m:link-receiver=loss=1%",
 	"bytes of each timed transfer: 640MB (default: what fits in Time)":                                     "每次计时传输的字节数：640MB（默认：时间内能传的）",
 	"searches of each combination, which tell how far the next run may be off; 1 with Goal csit or Strict": "每种组合搜索几次，由此得知下次运行可能相差多少；目标为 csit 或严格时为 1 次",
-	"packets a trial and receiver (default: what fits in Time; of sweep 1000)":                             "每次试验给每个接收端的包数（默认：时间内能发的；sweep 为 1000）",
+	"packets of each trial to each receiver (default: what fits in Time; in sweep 1000)":                   "每次试验给每个接收端的包数（默认：时间内能发的；sweep 为 1000）",
 
 	// Files of other tools.
 	"--flent: no valid trial fits a test of flent, which needs received rates or round trips over time": "--flent：没有一次有效试验适合 flent 的测试，它们需要随时间变化的接收速率或往返时延",
