@@ -41,11 +41,13 @@ const (
 
 var curveSentences = map[string]string{
 	"curve.both": `{path} saturates at {receive_pps:best} of small and {goodput_bps:wide} of large packets.¶` +
-		`[{of}: b|B]elow about {payload_bytes:knee} the limit is packets per second; above it, bits per second.` + lostAlong,
-	"curve.packets": saturates + ` at every size, up to {goodput_bps:wide}.¶The limit is packets per second.` + lostAlong,
-	"curve.bits":    `{path} carries at most {goodput_bps:wide}, limited by bits at every size.` + lostAlong,
-	"curve.one":     saturates + `, which is {goodput_bps:wide}, at {best}.` + lostAlong,
-	"curve.two":     saturates + ` ({best}) and {goodput_bps:wide} ({wide}).` + lostAlong,
+		`[{of}: b|B]elow about {payload_bytes:knee} the limit is packets per second; above it, bits per ` +
+		`second.` + lostAlong,
+	"curve.packets": saturates + ` at every size, up to {goodput_bps:wide}.¶The limit is packets per ` +
+		`second.` + lostAlong,
+	"curve.bits": `{path} carries at most {goodput_bps:wide}, limited by bits at every size.` + lostAlong,
+	"curve.one":  saturates + `, which is {goodput_bps:wide}, at {best}.` + lostAlong,
+	"curve.two":  saturates + ` ({best}) and {goodput_bps:wide} ({wide}).` + lostAlong,
 	"curve.unclear": saturates + ` ({best}) and {goodput_bps:wide} ({wide}).¶The sizes fit neither one packet rate ` +
 		`nor one bit rate.` + lostAlong,
 	"curve.host": `{path} carries at least {receive_pps:best} and {goodput_bps:wide}.¶At {sizes} [the {who} was the ` +

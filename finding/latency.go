@@ -35,14 +35,17 @@ const (
 var latencySentences = map[string]string{
 	"latency.grade": `Grade {grade}: l` + latencyAdds + latencyLoad + `¶Grades are those of DSLReports` +
 		`[{round_trip_increase_ns:up ?}{round_trip_increase_ns:down ?}, by the worse of up and down].`,
-	"latency.light":    `No grade: no load of 100 % of the loss-free rate ran as ordered.¶L` + latencyAdds + latencyLoad,
-	"latency.knee":     `Delay rises by {round_trip_increase_ns} at {load_ratio} of the loss-free rate ({send_pps}, {way}).`,
+	"latency.light": `No grade: no load of 100 % of the loss-free rate ran as ` +
+		`ordered.¶L` + latencyAdds + latencyLoad,
+	"latency.knee": `Delay rises by {round_trip_increase_ns} at {load_ratio} of the loss-free rate ({send_pps}, ` +
+		`{way}).`,
 	"latency.unfilled": `No grade: no load filled a queue.¶L` + latencyAdds + latencyLoad,
 	"latency.flat":     `No load adds as much as 1 ms to the round trip.`,
 	"latency.loaded": `Load {way}, {load_ratio} of the loss-free rate: round trip {round_trip_p50_ns} ` +
 		`(median), {round_trip_p99_ns} (99 %)[; the way up adds {up_increase_p50_ns}, the way down ` +
 		`{down_increase_p50_ns}][; {probe_loss_ratio:lossy} of the small packets lost].`,
-	"latency.minute": `UDP round trips per minute (60 s divided by the mean round trip): [{round_trips_per_minute:idle} ` +
+	"latency.minute": `UDP round trips per minute (60 s divided by the mean round trip): ` +
+		`[{round_trips_per_minute:idle} ` +
 		`idle, ]{round_trips_per_minute} with load {way}.`,
 	"latency.unsteady": `Before the load {way} of {load_ratio} began, the round trip was already ` +
 		`{round_trip_p50_ns:before}, ` +

@@ -42,8 +42,9 @@ Loss at the hosts of the sender and the receiver does not lower the answer: it t
 const (
 	freeLoss  = `[[{way}: at|At] most {loss_ratio:goal} lost|[{way}: no|No] loss]`
 	freeOf    = freeLoss + ` up to {throughput_pps}[ {each}][ {where}]`
-	freeTried = ` (next run: {holds_pps:next to fails_pps:next})| (single trials put it at {holds_pps:tried to fails_pps:tried})`
-	freeNext  = `[ Of {searches_count} searches in turn, the [{lower ?}lower|{even ?}lower middle|middle] one counts` +
+	freeTried = ` (next run: {holds_pps:next to fails_pps:next})| (single trials put it at {holds_pps:tried to ` +
+		`fails_pps:tried})`
+	freeNext = `[ Of {searches_count} searches in turn, the [{lower ?}lower|{even ?}lower middle|middle] one counts` +
 		`[{lower ?}|{two ?}, of two the lower one].][{range ?} The next run finds a rate in the range shown 19 times ` +
 		`in 20, if the path changes no more than it did between the searches.]`
 	freeFlood   = `[¶The path saturates at {receive_pps:flood range}.]`
@@ -67,7 +68,8 @@ var ndrSentences = map[string]string{
 	"free.wide": `The rates that hold and fail are more than {width_ratio} apart: trials at one rate differ too much.`,
 	"free.cut": `[{way}: the|The] search is not complete[ {where}][: {holds_pps} holds, {fails_pps:fails} fails|` +
 		`: {holds_pps} holds|: {fails_pps:fails} fails].`,
-	"free.differ": `[{way}: ]{searches_count:such} of {searches_count} searches[ {where}] [{none ?}found no rate [with ` +
+	"free.differ": `[{way}: ]{searches_count:such} of {searches_count} searches[ {where}] [{none ?}found no rate ` +
+		`[with ` +
 		`at most {loss_ratio:goal} loss|without loss]|{unknown ?}could not tell the rate|{least ?}found no rate that ` +
 		`fails|found both a rate that holds and one that fails; the rest did not].`,
 	"free.random": `Below {receive_pps:below} about {loss_ratio:typical} is lost at every rate: the loss is ` +

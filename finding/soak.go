@@ -80,8 +80,9 @@ var soakSentences = map[string]string{
 	"made.router.other": `router set to {word}`,
 	"made.link":         `[link at {node}|all links][ toward {toward}] set to {settings}`,
 	"change.shift":      `At {at_s moment}, unplanned: {what} went from {*metric:before} to {*metric:after}.`,
-	"change.drift":      `From {at_s moment} to {end_s moment} {what} drifted from {*metric:before} to {*metric:after}.`,
-	"change.burst":      `At {at_s moment}, {more_packets # packet was/# packets were} lost in a burst.`,
+	"change.drift": `From {at_s moment} to {end_s moment} {what} drifted from {*metric:before} to ` +
+		`{*metric:after}.`,
+	"change.burst": `At {at_s moment}, {more_packets # packet was/# packets were} lost in a burst.`,
 	"change.bursts": `Packets were lost in {events_count} bursts: {more_packets} packets from {at_s moment} to ` +
 		`{end_s moment}.`,
 	"cause.lost": `At the same time loss went from {lost_pps:before} to {lost_pps:after}: {what}.`,

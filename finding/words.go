@@ -102,11 +102,13 @@ var generalSentences = map[string]string{
 	"compare.alike": `[As far as the files of {tool} tell, the|The] set-up was the same[{tool ?}|: every setting, ` +
 		`host and version].`,
 	"compare.family": `Of {tests_count # comparison/# comparisons}, [{none ?}none differs|{proven_count} ` +
-		`{proven_count differs/differ}] beyond chance.[{none ?}| The chance of any false alarm among them is at most 5 %.]`,
+		`{proven_count differs/differ}] beyond chance.[{none ?}| The chance of any false alarm among them is at ` +
+		`most 5 %.]`,
 	"compare.only":   `Not compared, because only {side} has it, not {other}: {places}.`,
 	"compare.time":   `The runs were made {apart} apart: what changed on the path meanwhile is in the difference.`,
 	"compare.charts": "The main charts of these runs have no axes in common, so each stands by itself.",
-	"compare.marks": `A change with ? is not beyond chance yet. Tied: any difference is too small to matter.[{flooded ?} A ` +
+	"compare.marks": `A change with ? is not beyond chance yet. Tied: any difference is too small to ` +
+		`matter.[{flooded ?} A ` +
 		`figure without a change was not compared: what is lost at full rate depends on the sender.]`,
 	"compare.ask":     `run {run} has no variants to compare; give a second run, or --by SETTING[: it varies {varies}]`,
 	"compare.setting": `run {run} has no two levels of "{setting}" to compare; ` + itVaries,
@@ -187,7 +189,8 @@ var generalSentences = map[string]string{
 		`rate=...,queue=...`,
 	"drops.now":  `[{drops_pps} now; ]{drops_count} drop{drops_count /s} in {watched_s} ([{filter}|no filter])`,
 	"drops.none": `No drops in {watched_s} ([{filter}|no filter])`,
-	"drops.ordinary": `{drops_count # ordinary drop is/# ordinary drops are} not listed without --all: copies for taps, ` +
+	"drops.ordinary": `{drops_count # ordinary drop is/# ordinary drops are} not listed without --all: copies for ` +
+		`taps, ` +
 		`old TCP segments, neighbour discovery, messages within the host.`,
 	"drops.places": `{drops_count} more drop{drops_count /s} counted, but not listed: the table of places is full.`,
 	"drops.unsorted": `{drops_count} drop{drops_count /s} of flows without room in the table left out: they may be ` +
@@ -198,9 +201,11 @@ var generalSentences = map[string]string{
 	"asked.passed":         `--fail-if {limit argument} passed.`,
 	"asked.failed":         `--fail-if {limit argument} failed for {side}: {what}.`,
 	"asked.cannot-be-told": `--fail-if {limit argument} cannot be told for {side}: {what}.`,
-	"asked.flood": `--fail-if {limit argument} cannot be judged: packets were sent as fast as possible, so what is lost depends on ` +
+	"asked.flood": `--fail-if {limit argument} cannot be judged: packets were sent as fast as possible, so what is ` +
+		`lost depends on ` +
 		`the sender. Ask for a rate: --rate.`,
-	"asked.not-measured": `--fail-if {limit argument} cannot be judged: {what} was not measured three times on both sides.`,
+	"asked.not-measured": `--fail-if {limit argument} cannot be judged: {what} was not measured three times on both ` +
+		`sides.`,
 
 	// Of every kind.
 	"limit.buffers": `TCP buffers were the limit[ for {where}]: TCP waited for them {tcp_held_back_ratio} of the ` +
@@ -208,7 +213,8 @@ var generalSentences = map[string]string{
 	"limit.control": `The congestion control was the limit[ for {where}]: link, buffers and processors had room.`,
 	"limit.link": `The link[{place ?}| of {link_bps}[ to each of {receivers_count} receivers]] was the limit[ for ` +
 		`{where}]` + limitLine,
-	"link.beyond": `More arrived than the slowest link carries ({link_ratio}){where}: its queue let a burst through, or ` +
+	"link.beyond": `More arrived than the slowest link carries ({link_ratio}){where}: its queue let a burst ` +
+		`through, or ` +
 		`it is faster than was said. Longer trials would tell.`,
 	"limit.router": `The router[{place ?}|'s processor] was the limit[ for {where}][{place ?}| ` +
 		`({router_busiest_core_ratio} of its busiest core)|: its thread took {router_thread_ratio} of a core]` +
@@ -432,7 +438,8 @@ var generalSentences = map[string]string{
 	"why.need-half": `a program asks for half of it`,
 	"why.need-pages": `1.25 x {sockets} sockets x {buffer_bytes} [{granted ?}(the granted buffer)|(the buffer that ` +
 		`this rate needs)] / {page_bytes} = {pages} pages, and the first figure is the one that acts`,
-	"why.need-burst": `[{flow_pps}[{each ?} a socket] x {stall_s}|{burst_packets} packets in one go] = {packets} packets`,
+	"why.need-burst": `[{flow_pps}[{each ?} a socket] x {stall_s}|{burst_packets} packets in one go] = {packets} ` +
+		`packets`,
 	"why.need-burst-bytes": `{flow_pps} x {stall_s} x {truesize_bytes} ([{measured ?}measured|by a table measured ` +
 		`on Linux 6.18 over veth]) = {need_bytes}`,
 	"why.need-ring":   `{flow_pps} a queue x {stall_s} = {packets} packets`,
@@ -449,7 +456,8 @@ var generalSentences = map[string]string{
 	"why.need-connections": `{used} of {most} connections tracked: twice as many`,
 	"why.need-softirq": `the thread that empties this ring did not keep up; in a softirq it needs no turn of the ` +
 		`scheduler`,
-	"why.need-awake":    `what empties this queue ran too late or too slowly, and the cores clock down when they are idle`,
+	"why.need-awake": `what empties this queue ran too late or too slowly, and the cores clock down when they ` +
+		`are idle`,
 	"why.holds-already": `it already holds that`,
 	"why.card-most":     `it is as large as the card allows`,
 	"why.link-slower":   `the link or its shaper takes fewer packets than the flow offers`,
@@ -507,7 +515,8 @@ var generalSentences = map[string]string{
 		`less than a line does`,
 	"why.tried-again": `its ends did not find each other at first; it was tried again {tries once/# times}`,
 	"why.unreached":   `[{of}|{text}]`,
-	"why.other-hosts": `resumed after a change of hosts: [the {node} was {was}[ ({was_kernel}, {was_cpu})], now it is ` +
+	"why.other-hosts": `resumed after a change of hosts: [the {node} was {was}[ ({was_kernel}, {was_cpu})], now it ` +
+		`is ` +
 		`{is}[ ({is_kernel}, {is_cpu})]|{text}]`,
 	"why.path-gone":       `the run ended early: an interface of its path is gone`,
 	"why.not-stored":      `the run is not stored: {text}[; all of it is in {name}, which pelt report reads]`,
@@ -729,8 +738,9 @@ var generalSentences = map[string]string{
 	"why.ended-later": `{address}: {program} there ended the connection: it may be overloaded, or wrong codes ` +
 		`came from this address: try again later`,
 	"why.ended-beginning": "{address}: `{program}` there ended the connection while it began: try again",
-	"why.no-route-over":   "this host has no route there over {interface}: see `ip route get {address} oif {interface}`",
-	"why.route-refuses":   "a route of this host refuses that address: see `ip route get {address}`",
+	"why.no-route-over": "this host has no route there over {interface}: see " +
+		"`ip route get {address} oif {interface}`",
+	"why.route-refuses": "a route of this host refuses that address: see `ip route get {address}`",
 	"why.no-route": `this host has no route there[, and its interface {interface} is down: ip link set ` +
 		`{interface} up|: add one, or a default route (ip route add default via GATEWAY)]`,
 	"why.no-carrier": `{interface} of this host has no link: check its cable, and the device at the other end`,
@@ -790,7 +800,8 @@ var generalSentences = map[string]string{
 	"why.iperf-untold": `it refused without a reason`,
 	"why.iperf-one-way": `it sends or receives, and not both at once, as iperf3 does before 3.7: try ` +
 		`--direction up or down`,
-	"why.iperf-no-reply":        `its TCP port answers, but no answer came over UDP: a firewall may drop UDP to that port`,
+	"why.iperf-no-reply": `its TCP port answers, but no answer came over UDP: a firewall may drop UDP to ` +
+		`that port`,
 	"why.iperf-unsent":          `a UDP packet could not be sent: {text}`,
 	"why.iperf-udp-refused":     `UDP packets are refused there: {text}`,
 	"why.iperf-no-data":         `it took the control connection, but none for data`,

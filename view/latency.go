@@ -53,7 +53,8 @@ func delays(title string, groups []table.Group) Table {
 		short("round_trip_p50_ns", "Median"), short("round_trip_increase_ns", "Added"),
 		short("round_trip_p95_ns", "95 %"), short("round_trip_p99_ns", "99 %"), short("probe_loss_ratio", "Lost"),
 		short("up_increase_p50_ns", "Up adds"), short("down_increase_p50_ns", "Down adds"),
-		details(short("round_trip_p999_ns", "99.9 %"), short("round_trip_min_ns", "Least"), short("send_pps", "Load sent"), short("loss_ratio", "Load lost"),
+		details(short("round_trip_p999_ns", "99.9 %"), short("round_trip_min_ns", "Least"),
+			short("send_pps", "Load sent"), short("loss_ratio", "Load lost"),
 			short("probe_jitter_ns", "Jitter"), short("round_trips_per_minute", "A minute")))
 	t.Note = "Times and losses are those of the small packets. Added is what the load adds to the median; Up adds and " +
 		"Down adds are the parts of each way."

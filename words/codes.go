@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Codes is no language of readers: its texts keep what is to be said, and with which values, until Read says it. Words of
-// stored findings are in it.
+// Codes is no language of readers: its texts keep what is to be said, and with which values, until Read says it. Words
+// of stored findings are in it.
 const Codes Language = "codes"
 
 // A code stands between two marks: how its parts are said, and these. A part may hold codes.
@@ -58,7 +58,8 @@ func (l Language) read(how string, parts []string) string {
 	return l.put(strings.ReplaceAll(l.Say(of[0]), "%d", "%s"), values) // a code has numbers as texts
 }
 
-// Form says a form with a text in the place of its %: "every %" with "1 ms". A form with a word may have words of its own.
+// Form says a form with a text in the place of its %: "every %" with "1 ms". A form with a word may have words of its
+// own.
 func (l Language) Form(form, text string) string {
 	if l == Codes {
 		return code("form", form, text)
