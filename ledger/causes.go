@@ -266,7 +266,7 @@ var causes = [...]Cause{
 
 	// The way out.
 	{Name: "QUEUE_PURGE", at: stageQdisc, Words: "lost as the queue of %h was changed",
-		seen: "QDISC_DROP@.*", when: facts.changed, moves: unsentMoves},
+		seen: unqueued, when: facts.changed, moves: unsentMoves},
 	{Name: "NO_CARRIER", at: stageDevice, Words: "network card of %h down or without carrier",
 		seen: unqueued, when: facts.uncounted, counts: unsent,
 		how: counter{by: byTransmit, where: goesOut, when: noCarrier, enter: (*book).unsentBy}, moves: unsentMoves},

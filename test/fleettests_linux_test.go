@@ -109,7 +109,7 @@ func TestFleetPaths(t *testing.T) {
 		p := f.control("cut", c.line+" --json "+f.file("cut.json"))
 		code, words := p.Code(), strings.Join(strings.Fields(p.Out.String()), " ")
 		named := regexp.MustCompile(c.want).MatchString(words) &&
-			strings.Contains(words, "Let UDP port 7359 through on h4.")
+			strings.Contains(words, "Let UDP port 7359 through on h4")
 		if code != 3 || !named {
 			t.Errorf("%s: exit code %d; want 3 and %q\n%s", c.line, code, c.want, p)
 		}
