@@ -3,6 +3,7 @@ package privilege
 import (
 	"errors"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -45,6 +46,10 @@ func Drop() error {
 		have[c/32].Permitted |= bit & had[c/32].Permitted
 		have[c/32].Effective |= bit & had[c/32].Effective
 	}
+	var fixed runtime.Pinner // a stack that grows meanwhile would leave the threads what is not there any more
+	defer fixed.Unpin()
+	fixed.Pin(&header)
+	fixed.Pin(&have)
 	// else what root starts has all again
 	return errors.Join(allThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0),
 		allThreads(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&have[0])), 0))
