@@ -67,7 +67,8 @@ func BenchmarkKeepers(b *testing.B) {
 					b.Fatal(err)
 				}
 				defer s.close()
-				e := &Sockets{order: o, sockets: []socket{&lossy{socket: s, order: o, loss: loss}}, now: clock.Now}
+				e := &Sockets{engine: &Engine{}, order: o, sockets: []socket{&lossy{socket: s, order: o, loss: loss}},
+					now: clock.Now}
 				k := &keeper{engine.NewConsentKeeper(o, clock.Now()), e, func(int) {}}
 				defer k.Close()
 				all.add(k)
