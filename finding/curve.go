@@ -33,7 +33,7 @@ iperf3 server.`,
 
 // Parts of sentences.
 const (
-	lostTo    = `.[¶Lost: {place}.|¶Lost: {places}.]`
+	lostTo    = `.[¶Lost: {place}.|¶Losses: {places}.]`
 	curveUpTo = `[{of ?}|.¶Received: [{many ?}up to ]{receive_pps:best} and {goodput_bps:wide}]` // of one curve
 	lostAlong = `[¶Lost: {place}.|¶Mostly lost: {most}.]`
 	saturates = `{path} saturates at {receive_pps:best}`
@@ -60,7 +60,7 @@ var curveSentences = map[string]string{
 	"curve.grown": `{path} does not carry the asked rate at {grown}.¶{send_pps:grown} went in and ` +
 		`{receive_pps:grown} came out. The rest waited in a queue on the way[, up to {delay_max_ns:grown}].`,
 	"curve.mostly": `{path} carried the asked rate in {trials_count:kept} of {trials_count} trials.¶Trial {trial} ` +
-		`lost {loss_ratio:worst}[: {places}].`,
+		`lost {loss_ratio:worst}[; losses: {places}].`,
 	"curve.tcp":  `{path} carries {goodput_bps:wide} of TCP[, {goodput_bps:worst} in writes of {payload_bytes:worst}].`,
 	"curve.held": `{path} carries all that the sender's host sent out` + curveUpTo + `, less than was asked.`,
 	"curve.unfit": `{refused} {sizes_count does/do} not fit into one packet of the path[.¶Its MTU is ` +

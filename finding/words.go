@@ -47,7 +47,7 @@ var generalSentences = map[string]string{
 	"nothing.few": nothingTo + `: too few packets arrived to begin.¶[{packets_count:heard}] of the packets to ` +
 		`{port} arrived, and {packets_count:back} of {packets_count:answers} answers came back.`,
 	"nothing.tcp": nothingTo + `: [{one ?}the TCP connection opens|the TCP connections open], but no data arrives.` +
-		`[¶Lost: {places}.|¶Where it is lost is not known.]`,
+		`[¶Losses: {places}.|¶Where it is lost is not known.]`,
 	"nothing.mtu": `Large packets may not fit the path. See which sizes get through:` +
 		`¶$ pelt curve {target argument} --payload 64,576,1200,1400`,
 	"nothing.rest":   `The figures are of the other {receivers_count receiver/# receivers}.`,
@@ -123,9 +123,9 @@ var generalSentences = map[string]string{
 		`sender. Ask for a rate: --rate`,
 	"compare.unmeasured": `nothing can be compared: none of the metrics was measured on both sides`,
 	// Explanations of losses, advice and live drops.
-	"explain.lost": `{loss_ratio} was lost[{whole ?}: {first}|, {share_ratio} of that: {first}|{none ?}; no cause is ` +
-		`known|, {unknown_ratio} of that without a known cause].¶That is {lost_packets} of {attempted_packets} ` +
-		`packets[; {unknown_ratio ?}known causes: {places}|; then {places}].`,
+	"explain.lost": `{loss_ratio} was lost[{whole ?}: {first}|; {share_ratio} of the losses: {first}|{none ?}; no cause ` +
+		`is known|; {unknown_ratio} of the losses without a known cause].¶That is {lost_packets} of ` +
+		`{attempted_packets} packets.[ Other losses: {places}.]`,
 	"explain.whole":   `None of {attempted_packets} packets was lost.`,
 	"explain.nothing": `Nothing was sent, so nothing was lost.`,
 	"explain.again": `TCP sent {lost_packets} of {attempted_packets} segments again, {loss_ratio}.¶[{unplaced ?}` +

@@ -117,3 +117,17 @@ func TestExplainOneTrial(t *testing.T) {
 		}
 	}
 }
+
+// Each share that the account of one flow says in a sentence stands in a table of its page, too.
+func TestSharesStandInTables(t *testing.T) {
+	d := sample.Chain()
+	share := regexp.MustCompile(`[\d.]+ %`)
+	for _, p := range []view.Page{explain(t, &d, finding.Ask{}), view.Run(&d)} {
+		tables := text(t, view.Page{Sections: p.Sections}, true)
+		for _, said := range share.FindAllString(fmt.Sprint(p.Verdict, p.Why, p.Facts, p.Doubts), -1) {
+			if !regexp.MustCompile(`\s` + regexp.QuoteMeta(said) + `\s`).MatchString(tables) {
+				t.Errorf("%s stands in no table:\n%s", said, text(t, p, true))
+			}
+		}
+	}
+}

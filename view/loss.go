@@ -1,6 +1,7 @@
 package view
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -137,19 +138,29 @@ func (p Path) place(layer, host string) (node int, link bool) {
 
 // ledgerOf accounts for all packets of a group's valid trials: attempted = received + lines + unattributed.
 func ledgerOf(title string, g table.Group) Table {
-	t := listing(title, "cause What", "packets_count Packets", "share_ratio Share", "confidence Known from",
-		"evidence Evidence")
-	sent, unattributed := g.Sum("attempted_packets"), 0.0
-	add := func(cause string, packets float64, tone Tone, confidence, evidence string) {
-		t.add(cause, Cell{Value: packets, Tone: tone}, Cell{Value: packets / sent, Tone: tone}, confidence, evidence)
-	}
 	in := g.Language()
-	attempted, unknown, received := "Attempted", in.Say("Unattributed"), "Received"
+	attempted, unknown, received, ofLosses := "Attempted", in.Say("Unattributed"), "Received", "Of losses"
 	if g.Rows[0].Flow.Protocol == model.TCP {
-		attempted, unknown, received = "Sent", in.Say("Sent again, not known to be lost"), "Sent once"
+		attempted, unknown, received, ofLosses = "Sent", in.Say("Sent again, not known to be lost"), "Sent once",
+			"Of sent again"
+	}
+	t := listing(title, "cause What", "packets_count Packets", "share_ratio Of all", "loss_share_ratio "+ofLosses,
+		"confidence Known from", "evidence Evidence")
+	losses, sent, unattributed := finding.Losses(g.Rows), g.Sum("attempted_packets"), 0.0
+	lost := math.NaN() // of one cause the share says nothing
+	if len(losses) > 1 {
+		lost = g.Sum("lost_packets")
+	}
+	add := func(cause string, packets float64, tone Tone, confidence, evidence string) {
+		share := Cell{Value: packets / lost, Tone: tone}
+		if tone == Plain {
+			share.Value = math.NaN()
+		}
+		t.add(cause, Cell{Value: packets, Tone: tone}, Cell{Value: packets / sent, Tone: tone}, share, confidence,
+			evidence)
 	}
 	add(attempted, sent, Plain, "", "")
-	for _, l := range finding.Losses(g.Rows) {
+	for _, l := range losses {
 		if l.Layer == table.Unattributed {
 			if unattributed = l.Packets; !l.Unexplained() {
 				unknown = in.Names(unknown, l.Text)

@@ -342,7 +342,7 @@ var chinese = map[string]string{
 	"Comparison": "对比", "Where packets ended": "每个包的去向", "Drops": "丢包", "Record": "记录",
 	"Settings that would help": "有帮助的参数", "How it was measured": "测量方法", "Hosts": "主机", "Node": "节点",
 	"System": "系统", "Processor": "处理器", "Interface": "接口", "Trials left out": "不计入的试验", "Setting": "参数",
-	"Why": "原因", "Limited by": "瓶颈", "What": "去向", "Share": "占比", "Evidence": "依据", "Attempted": "尝试发送",
+	"Why": "原因", "Limited by": "瓶颈", "What": "去向", "Of all": "占全部", "Of losses": "占丢包", "Of sent again": "占重传", "Evidence": "依据", "Attempted": "尝试发送",
 	"Unattributed": "原因不明", "Sent again, not known to be lost": "重传，未必丢失", "Sent once": "只发一次",
 	"Every packet": "每个包", "Every segment": "每个报文段", "Where the packets went": "包去了哪里",
 	"Goodput by size of the writes": "有效吞吐与写长", "By size of the writes": "按写长", "Packets received by payload": "收包速率与载荷",

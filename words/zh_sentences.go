@@ -70,7 +70,7 @@ var chineseSentences = map[string]string{
 	"curve.grown": `{path} 承载不了要求的速率（{grown}）。¶进入 {send_pps:grown}，出来 {receive_pps:grown}，其余的包在途中排队[，` +
 		`最长 {delay_max_ns:grown}]。`,
 	"curve.mostly": `{path} 在 {trials_count} 次试验中有 {trials_count:kept} 次承载了要求的速率。¶第 {trial} 次试验丢包 ` +
-		`{loss_ratio:worst}[，分布：{places}]。`,
+		`{loss_ratio:worst}[，丢包分布：{places}]。`,
 	"curve.tcp":     `{path} 的 TCP 有效吞吐为 {goodput_bps:wide}[，每次写 {payload_bytes:worst} 时为 {goodput_bps:worst}]。`,
 	"curve.held":    `{path} 承载了发送端主机发出的全部流量` + zhUpTo + `，低于要求的速率。`,
 	"curve.unfit":   `{refused} 放不进路径的一个包[。¶路径 MTU 为 {path_mtu_bytes}]。`,
@@ -299,9 +299,9 @@ var chineseSentences = map[string]string{
 	"compare.flood":      `无法比较：包以最快速度发送，丢多少取决于发送端。请指定速率：--rate`,
 	"compare.unmeasured": `无法比较：没有一项指标是两边都测到的`,
 
-	"explain.lost": `丢包 {loss_ratio}[{whole ?}：{first}|，主要是“{first}”（占 {share_ratio}）|{none ?}，原因不明|，其中 ` +
+	"explain.lost": `丢包 {loss_ratio}[{whole ?}：{first}|，主要是“{first}”（占丢包的 {share_ratio}）|{none ?}，原因不明|，丢包的 ` +
 		`{unknown_ratio} 原因不明]。¶即 {attempted_packets} ` +
-		`个包中丢失 {lost_packets} 个[；{unknown_ratio ?}已知原因：{places}|；其次是{places}]。`,
+		`个包中丢失 {lost_packets} 个。[其他丢包：{places}。]`,
 	"explain.whole":   `{attempted_packets} 个包一个也没丢。`,
 	"explain.nothing": `没有发送，也就没有丢包。`,
 	"explain.again": `TCP 在 {attempted_packets} 个报文段中重传了 {lost_packets} 个（{loss_ratio}）。¶[{unplaced ?}` +
