@@ -8,6 +8,7 @@ import (
 
 	"pelt/engine"
 	"pelt/internal/testenv"
+	"pelt/measure"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -49,6 +50,7 @@ func Run(t *testing.T, maker Maker) {
 		row(t, "sent is not told", func(t *testing.T) { testSentIsNotTold(t, maker) })
 		row(t, "dead stream", func(t *testing.T) { testDeadStream(t, maker) })
 		row(t, "relay", func(t *testing.T) { testRelay(t, maker) })
+		row(t, "leaps", func(t *testing.T) { testLeaps(t, maker) })
 		row(t, "consent is lost", func(t *testing.T) { testLostConsent(t, maker) })
 	}
 }
@@ -188,6 +190,32 @@ func testRelay(t *testing.T, maker Maker) {
 			y.changes = true
 			send, receive := b.Play(t)
 			y.check(t, &b.Trial, send, receive)
+		})
+	}
+}
+
+// What came after a long gap counts in the second it came and has a delay. A receiver doubts such packets until enough
+// of them agree, or until the sender says that it sent as many.
+func testLeaps(t *testing.T, maker Maker) {
+	const before, far, few = 64, 64 + 2*measure.MostStep, measure.Agreeing - 7
+	for name, passes := range map[string]func(n uint64) bool{
+		"few after it":     func(n uint64) bool { return n < before || n >= far && n < far+few },
+		"nothing before":   func(n uint64) bool { return n >= far && n < far+few },
+		"many after it":    func(n uint64) bool { return n < before || n >= far },
+		"one packet a gap": func(n uint64) bool { return n%(2*measure.MostStep) == 1 },
+	} {
+		row(t, name, func(t *testing.T) {
+			b := maker(t, Want{Relay: true})
+			b.Flow.Rate = unit.PacketRate(20_000)
+			y := newRelay(t, &b.Trial, b.Middle, b.At)
+			y.passes = passes
+			b.Until(func(p *Pair) bool { return p.Sender.Snapshot().Packets >= far+4*measure.MostStep })
+			send, receive := b.Play(t)
+			y.check(t, &b.Trial, send, receive)
+			got := receive.Receive.Tally
+			if d := got.Delay; got.Received == 0 || got.Strangers != 0 || d == nil || d.Count != got.Received {
+				t.Errorf("delay %+v of %+v", d, got)
+			}
 		})
 	}
 }

@@ -120,6 +120,15 @@ func (s *series) add(step uint32, n uint64) {
 	s.counts[step] += n
 }
 
+// remove takes packets off again, from the newest seconds.
+func (s *series) remove(n uint64) {
+	for i := len(s.counts) - 1; i >= 0 && n > 0; i-- {
+		here := min(n, s.counts[i])
+		s.counts[i] -= here
+		n -= here
+	}
+}
+
 // take moves the counts of the seconds before a second out of the program's ring number i.
 func (s *series) take(i int, from *[sendLimitsSTEPS]uint64, to uint32) {
 	for ; s.marks[i] < to; s.marks[i]++ {

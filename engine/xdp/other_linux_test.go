@@ -17,6 +17,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
 
 	"pelt/engine"
 	"pelt/engine/enginetest"
@@ -327,7 +328,7 @@ func TestOneRuleOfLeaps(t *testing.T) {
 	}
 }
 
-// Packets that somebody forges change nothing of a flow, unless as many agree as a leap
+// Packets that somebody forges count as foreign, unless as many agree as a leap
 // takes: then it goes on there, as it does after a pause of the path.
 func TestForgedLeap(t *testing.T) {
 	t.Parallel()
@@ -367,9 +368,103 @@ func TestForgedLeap(t *testing.T) {
 					t.Errorf("of %d sent and %d forged, of which the backlog dropped %d: %+v", sent, c.foreign,
 						out.Backlog, r)
 				}
+				if sum := total(r.PerStep); sum != r.Received {
+					t.Errorf("received in all seconds: %d, want %d", sum, r.Received)
+				}
 			})
 		}
 	}
+}
+
+func total(counts []uint64) (sum uint64) {
+	for _, n := range counts {
+		sum += n
+	}
+	return sum
+}
+
+// Whatever comes, the seconds of a stream add up to its distinct packets, and each packet is counted once. The kernel
+// runs the program on each packet.
+func TestSecondsAddUp(t *testing.T) {
+	testenv.Root(t)
+	spec, err := loadReceive()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &port{engine: &Engine{}}
+	if p.set, p.memory, err = newSet(spec); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.close() })
+	p.share()
+	stream := engine.Stream{Local: netip.MustParseAddrPort("10.77.0.2:2"),
+		Remote: netip.MustParseAddrPort("10.77.0.1:1")}
+	form := shape{from: stream.Remote, to: stream.Local, payloadBytes: 64}
+	frame := form.layOut() // without a checksum, which IPv4 allows
+	rapid.Check(t, func(t *rapid.T) {
+		var o engine.Order
+		o.Trial, o.Flow = 77, model.Flow{PayloadBytes: form.payloadBytes, Rate: unit.PacketRate(1000)} // each is timed
+		streams := make([]engine.Stream, rapid.SampledFrom([]int{1, int(sendLimitsOUTS)}).Draw(t, "streams"))
+		for i := range streams {
+			streams[i] = engine.Stream{Local: stream.Local, Remote: netip.AddrPortFrom(stream.Remote.Addr(), uint16(1+i))}
+		}
+		r := &receiver{end: &transport{order: o}, port: p}
+		if why := p.admit(r, streams); why.Code != "" {
+			t.Fatal(why)
+		}
+		defer p.free(r)
+		defer p.dismiss(r)
+		in := &p.ins[r.slots[0]]
+		var next, came, fresh uint64
+		seconds, over := []uint64{0}, false
+		for range rapid.IntRange(1, 30).Draw(t, "bursts") {
+			at := next
+			switch rapid.IntRange(0, 9).Draw(t, "before it") {
+			case 0, 1:
+				at += rapid.Uint64Range(measure.MostStep-40, 3*measure.MostStep).Draw(t, "lost")
+			case 2:
+				at += rapid.Uint64Range(0, 3*r.windows[0].span()).Draw(t, "lost for long")
+			case 3:
+				at -= min(at, rapid.Uint64Range(1, 50).Draw(t, "repeated"))
+			case 4:
+				at = rapid.Uint64Range(0, 1<<47).Draw(t, "forged")
+			case 5:
+				r.round()
+			}
+			if in.First != 0 && rapid.Bool().Draw(t, "a second is over") {
+				in.StepTo, over = kernelclock.Now(), true
+			}
+			for range rapid.IntRange(1, 2*measure.Agreeing).Draw(t, "packets") {
+				engine.PutHeader(frame[form.headerBytes():], engine.Header{Trial: o.Trial, Sequence: at})
+				if _, err := p.set.Programs[receiveProgReceive].Run(&ebpf.RunOptions{Data: frame}); err != nil {
+					t.Fatal(err)
+				}
+				came, at = came+1, at+1
+				if in.Fresh == fresh {
+					continue
+				}
+				if over {
+					seconds, over = append(seconds, 0), false
+				}
+				seconds[len(seconds)-1]++
+				fresh++
+			}
+			if at < 1<<40 {
+				next = max(next, at)
+			}
+		}
+		r.round()
+		distinct := r.finish(0, rapid.SampledFrom([]uint64{0, next}).Draw(t, "attempted"))
+		if n := taken(in); n != came || distinct > fresh {
+			t.Errorf("%d came, %d are counted, %d of %d as distinct", came, n, distinct, fresh)
+		}
+		if sum := total(r.steps.counts); sum != distinct {
+			t.Errorf("received in all seconds %v: %d, want %d", r.steps.counts, sum, distinct)
+		}
+		if got := r.steps.counts; distinct == fresh && fresh > 0 && !slices.Equal(got, seconds) {
+			t.Errorf("seconds %v, want %v", got, seconds)
+		}
+	})
 }
 
 // The kernel checks the programs anew at each end: by this many steps, of some 2 µs.

@@ -77,10 +77,15 @@ func (p *port) open(host engine.Host) (why model.Reason, err error) {
 		}
 		return why, err
 	}
-	p.ins, p.flows = variable[receiveIn](p.memory, receiveVarIns), variable[receiveFlow](p.memory, receiveVarFlows)
-	p.heads, p.bits = variable[uint32](p.memory, receiveVarHeads), variable[uint64](p.memory, receiveVarBits)
+	p.share()
 	err = host.Do(func() error { why = p.attach(); return nil })
 	return why, err
+}
+
+// share finds the program's variables in the memory that both have.
+func (p *port) share() {
+	p.ins, p.flows = variable[receiveIn](p.memory, receiveVarIns), variable[receiveFlow](p.memory, receiveVarFlows)
+	p.heads, p.bits = variable[uint32](p.memory, receiveVarHeads), variable[uint64](p.memory, receiveVarBits)
 }
 
 // attach puts the program on the interface: in the driver, or where that cannot

@@ -163,23 +163,20 @@ static __always_inline void time(struct in *s, struct xdp_md *ctx, __u64 send)
 	}
 }
 
-/* agreed takes note of a packet too far ahead, of which the window has a mark or no room
- * for one. Enough of them move the account to the lowest: the rule of package measure. */
-static __always_inline bool agreed(struct in *s, __u64 at, bool marked)
+/* leap takes note of a packet too far ahead of the account to move it alone. Enough of them
+ * move it to the lowest: the rule of package measure. */
+static __always_inline void leap(struct in *s, __u64 at, bool room)
 {
-	if (!s->strangers || at < s->lowest)
+	if (!s->ahead || at < s->lowest)
 		s->lowest = at;
-	if (++s->strangers < AGREEING) {
-		s->marked += marked;
-		return false;
-	}
+	s->strangers += !room;
+	if (++s->ahead < AGREEING)
+		return;
 	if (s->lowest >= s->expected)
 		s->expected = s->lowest + 1;
-	s->fresh += s->marked;
-	s->beyond += AGREEING - 1 - s->marked;
+	s->beyond += s->strangers;
 	s->strangers = 0;
-	s->marked = 0;
-	return true;
+	s->ahead = 0;
 }
 
 static __always_inline bool same6(const __be32 *a, const __be32 *b)
@@ -285,14 +282,12 @@ int receive(struct xdp_md *ctx)
 		}
 		*word |= bit;
 	}
-	if (step >= MOST_STEP) {
-		if (!agreed(s, at, room))
-			return XDP_DROP;
-	} else if (step >= 0) {
+	if (step >= MOST_STEP)
+		leap(s, at, room);
+	else if (step >= 0)
 		s->expected = at + 1;
-	}
 	if (!room) {
-		s->beyond++;
+		s->beyond += step < MOST_STEP;
 		return XDP_DROP;
 	}
 	s->reordered += step < 0;

@@ -195,6 +195,16 @@ func (r *receiver) mode() model.Reason {
 	return model.Reason{Code: model.FramesIn, Name: r.port.route.name, Names: map[string]string{"mode": r.port.how}}
 }
 
+// finish closes the account of a stream and returns its distinct packets. Those too far ahead are no packets of the
+// flow if its sender did not attempt as many: they leave the series again.
+func (r *receiver) finish(i int, attempted uint64) (distinct uint64) {
+	in := &r.port.ins[r.slots[i]]
+	r.harvest(i, true)
+	distinct = r.windows[i].finish(max(in.Expected, attempted))
+	r.steps.remove(in.Fresh - min(in.Fresh, distinct))
+	return distinct
+}
+
 func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -208,15 +218,13 @@ func (r *receiver) account(out *engine.Report, sent engine.Sent) {
 	var jitters []float64
 	for i, slot := range r.slots {
 		in := &r.port.ins[slot]
-		r.harvest(i, true)
-		w := r.windows[i]
-		attempted := in.Expected
+		attempted := uint64(0)
 		if rec.MissingKnown {
-			attempted = max(attempted, sent.Streams[r.end.Living()[i]])
+			attempted = sent.Streams[r.end.Living()[i]]
 		}
-		distinct := w.finish(attempted)
+		distinct := r.finish(i, attempted)
 		if rec.MissingKnown {
-			rec.Missing[r.end.Living()[i]] = w.gone.Marks()
+			rec.Missing[r.end.Living()[i]] = r.windows[i].gone.Marks()
 		}
 		t.Received += distinct
 		t.Duplicates += in.Again

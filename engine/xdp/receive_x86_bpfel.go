@@ -53,8 +53,8 @@ type receiveIn struct {
 	Checksum  uint64
 	Warmup    uint64
 	Expected  uint64
+	Ahead     uint32
 	Strangers uint32
-	Marked    uint32
 	Lowest    uint64
 	First     uint64
 	Last      uint64

@@ -128,12 +128,12 @@ struct in {
 	__u64 mask;      /* sequences of the window less one */
 	__u64 floor;     /* below it all is settled, or about to be */
 	__u64 top;       /* from it on there is no room yet */
-	__u64 fresh;     /* distinct packets */
+	__u64 fresh;     /* distinct packets that the window has marks of */
 	__u64 again, reordered, late, beyond, size, checksum, warmup;
 	__u64 expected; /* one above the highest sequence counted, not wrapped */
-	__u32 strangers; /* fewer than AGREEING, too far ahead of it to be counted yet */
-	__u32 marked;    /* of them, in the window */
-	__u64 lowest;    /* of them */
+	__u32 ahead;     /* packets too far above it to move it, fewer than AGREEING */
+	__u32 strangers; /* of them, those that the window had no room for */
+	__u64 lowest;    /* of those ahead */
 	__u64 first, last;
 	__u64 transit; /* of the packet timed last */
 	__u64 jitter;  /* 16 times it, in ns: RFC 3550 section A.8 */
