@@ -123,8 +123,8 @@ var generalSentences = map[string]string{
 		`sender. Ask for a rate: --rate`,
 	"compare.unmeasured": `nothing can be compared: none of the metrics was measured on both sides`,
 	// Explanations of losses, advice and live drops.
-	"explain.lost": `{loss_ratio} was lost[{whole ?}: {first}|; {share_ratio} of the losses: {first}|{none ?}; no cause ` +
-		`is known|; {unknown_ratio} of the losses without a known cause].¶That is {lost_packets} of ` +
+	"explain.lost": `{loss_ratio} was lost[{whole ?}: {first}|; {share_ratio} of the losses: {first}|{none ?}; all ` +
+		`losses are unexplained|; {unknown_ratio} of the losses are unexplained].¶That is {lost_packets} of ` +
 		`{attempted_packets} packets.[ Other losses: {places}.]`,
 	"explain.whole":   `None of {attempted_packets} packets was lost.`,
 	"explain.nothing": `Nothing was sent, so nothing was lost.`,
@@ -144,7 +144,7 @@ var generalSentences = map[string]string{
 		`{table}, chain {chain}])]. {sure}.[ Dropped by the kernel's {function}.][ Interface {interface}.][ ` +
 		`Sequences {sequences}[ and {lost_packets:more} more].]`,
 	"explain.help": `Would help there: {knob} of {host} from {present} to {value}. {why}.[ Note: {note}.]`,
-	"explain.possible": `Possibly up to {lost_packets:most} of the {unattributed_packets} unattributed: {place}. ` +
+	"explain.possible": `Possibly up to {lost_packets:most} of the {unattributed_packets} unexplained: {place}. ` +
 		`Its counter moved, but others may have moved it.`,
 	"explain.pacing": `{planned_packets:missed} of {planned_packets} planned packets were not sent[ ({why})]. They ` +
 		`do not count as lost.`,
@@ -231,7 +231,7 @@ var generalSentences = map[string]string{
 	"limit.dead":  `No more was sent[ for {where}], because some streams carry nothing.`,
 	"limit.unknown": `The limit[ for {where}] is not known[: {why}|{tcp ?}: link, buffers and processors ` +
 		`of the hosts had room, or were not read. A flood tells what the path carries: pelt curve {target ` +
-		`argument}|{unplaced ?}: most losses have no known place[: {possible}|{dut ?} (--dut would ` +
+		`argument}|{unplaced ?}: most losses are unexplained[: {possible}|{dut ?} (--dut would ` +
 		`tell)|{unprivileged ?} (pelt as root on both hosts would tell)]|{idle ?}: almost nothing was lost, and the ` +
 		`sender had time left|{unread ?}: almost nothing was lost, and the load of the sender was not read|` +
 		`{lost ?}: no part of the path, and neither host, lost most of the packets].`,
@@ -242,7 +242,7 @@ var generalSentences = map[string]string{
 		`than {retransmit_ratio:most}]`,
 	"loss.dead":     `{where}: {streams_count:dead} of {streams_count} streams carry nothing`,
 	"loss.unjudged": `no valid trial to judge the loss by`,
-	"loss.unknown":  `[{all ?}The losses|{unknown_ratio} of the losses] have no known cause.`,
+	"loss.unknown":  `[{all ?}All|{unknown_ratio} of the] losses are unexplained.`,
 	"loss.again": `[{all ?}No segment that TCP sent again is known to be lost|{unknown_ratio} of the segments that ` +
 		`TCP sent again are not known to be lost].`,
 	"explain":      `See where the packets went:¶$ pelt explain {run argument}`,

@@ -10,7 +10,7 @@ import (
 
 // laws are the words of checks. A # is the next count, a @ the next word.
 var laws = map[string]string{
-	"balance":          "# lost = # in named lines + # unattributed",
+	"balance":          "# lost = # in named lines + # unexplained",
 	"attempted":        "# attempted = # accepted + # refused by the kernel",
 	"attempted.device": "# attempted = # sent by the device + # that it did not take",
 	"received":         "# received, at most the # attempted",

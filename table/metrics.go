@@ -137,7 +137,7 @@ var metrics = slices.Concat(
 		define("received_packets", "Packets received", Neutral,
 			part(func(f flow) float64 { return float64(f.Received) })),
 		define("lost_packets", "Packets lost", Lower, part(func(f flow) float64 { return float64(f.Lost) })),
-		define("unattributed_packets", "Packets lost somewhere", Lower,
+		define("unattributed_packets", "Packets unexplained", Lower,
 			udpCount(func(f flow) uint64 { return f.Ledger.Unattributed })),
 		define("duplicate_packets", "Duplicates", Lower, udpCount(func(f flow) uint64 { return f.Duplicates })),
 		define("late_packets", "Packets too late", Lower, udpCount(func(f flow) uint64 { return f.Late })),

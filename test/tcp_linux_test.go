@@ -42,7 +42,7 @@ func TestTCPLosses(t *testing.T) {
 			router.Rule(nftables.ChainHookOutput, &expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
 				&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_ICMP}}, dropped)
 		}, true, 7421, `# packets: too long for the next link's MTU at 10.77.0.2`,
-			"Nothing came through to 10.77.1.2: the TCP connection opens, but no data arrives. Lost: too long for the " +
+			"Nothing came through to 10.77.1.2: the TCP connection opens, but no data arrives. Losses: too long for the " +
 				"next link's MTU at 10.77.0.2.",
 			`too long for the next link's MTU at 10\.77\.0\.2 \d+ .*Sent again, not known to be lost 0`},
 		{"a router drops some of the data", func(router *netbed.Node) {

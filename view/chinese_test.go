@@ -27,7 +27,9 @@ var (
 		`the only engine asked of this kernel that needs no rights|<no [^>]*>|[a-z0-9-]+ does not answer|` +
 		`svg onload|wire/DUT \(by elimination\)|the receiver's control connection went away|(no )?link-[a-z]+ [a-z]+`)
 	number = regexp.MustCompile(`[0-9]+([  .][0-9]+)*`)
-	dates  = regexp.MustCompile(`\d+ (January|February|March|April|May|June|July|August|September|October|November|` +
+	// synonyms of unexplained, 原因不明 in Chinese
+	synonyms = regexp.MustCompile(`(?i)unattributed|known (cause|place)|位置未知`)
+	dates    = regexp.MustCompile(`\d+ (January|February|March|April|May|June|July|August|September|October|November|` +
 		`December)( \d{4})?,|\d{4}-\d\d-\d\d|\d\d-\d\d`)
 )
 
@@ -92,6 +94,9 @@ func TestChinesePages(t *testing.T) {
 		fmt.Fprintf(&brief, "%s\n%s\n%s\n", strings.Repeat("=", 80), name, text(t, page, false))
 		for _, found := range leftInEnglish(page) {
 			t.Errorf("%s: %s", name, found)
+		}
+		if found := synonyms.FindString(text(t, english[name], true) + text(t, page, true)); found != "" {
+			t.Errorf("%s: %q, want unexplained, or 原因不明", name, found)
 		}
 		was, is := figuresOf(english[name]), figuresOf(page)
 		for n, times := range was {

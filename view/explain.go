@@ -44,7 +44,7 @@ func Explain(d *model.Document, ask finding.Ask, trials []int) Page {
 func lostTable(groups []table.Group) Table {
 	t := listing("What was lost", "settings Setting", "loss_ratio Lost", "cause Mostly lost at",
 		"trials Trials",
-		"lost_packets Losses", "attempted_packets Of", "-unattributed_packets Unattributed")
+		"lost_packets Losses", "attempted_packets Of", "-unattributed_packets Unexplained")
 	if len(groups) > 0 && groups[0].Rows[0].Flow.Protocol == model.TCP { // then all are
 		t = listing("What TCP sent again", "settings Setting", "retransmit_ratio Again", "cause Mostly lost at",
 			"trials Trials",

@@ -139,7 +139,7 @@ func (p Path) place(layer, host string) (node int, link bool) {
 // ledgerOf accounts for all packets of a group's valid trials: attempted = received + lines + unattributed.
 func ledgerOf(title string, g table.Group) Table {
 	in := g.Language()
-	attempted, unknown, received, ofLosses := "Attempted", in.Say("Unattributed"), "Received", "Of losses"
+	attempted, unknown, received, ofLosses := "Attempted", in.Say("Unexplained"), "Received", "Of losses"
 	if g.Rows[0].Flow.Protocol == model.TCP {
 		attempted, unknown, received, ofLosses = "Sent", in.Say("Sent again, not known to be lost"), "Sent once",
 			"Of sent again"

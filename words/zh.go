@@ -276,7 +276,7 @@ var chinese = map[string]string{
 	"at %h, for an unknown reason":                       "%h：具体原因未知",
 
 	// Checks between counters, in the order of ledger/laws.go: counts and words keep their order.
-	"# lost = # in named lines + # unattributed":                                                             "丢失 # = 有原因 # + 原因不明 #",
+	"# lost = # in named lines + # unexplained":                                                             "丢失 # = 有原因 # + 原因不明 #",
 	"# attempted = # accepted + # refused by the kernel":                                                     "尝试 # = 接受 # + 内核拒绝 #",
 	"# attempted = # sent by the device + # that it did not take":                                            "尝试 # = 设备发出 # + 设备未接受 #",
 	"# received, at most the # attempted":                                                                    "收到 #，不超过尝试的 #",
@@ -316,7 +316,7 @@ var chinese = map[string]string{
 	"Router temperature": "路由器温度", "Cost of watching": "观测开销", "Core busy": "核占用",
 	"Packets lost there": "丢在那里的包", "Of all sent": "占发送", "Measured for": "测量时间", "Planned packets": "计划发包",
 	"Packets sent": "发包", "Packets accepted": "内核接受", "Packets received": "收包", "Packets lost": "丢包数", "Losses": "丢包数",
-	"Packets lost somewhere": "原因不明的丢包", "Duplicates": "重复", "Packets too late": "到达太晚",
+	"Packets unexplained": "原因不明的丢包", "Duplicates": "重复", "Packets too late": "到达太晚",
 	"Packets out of order": "乱序", "Duplicated": "重复率", "Gaps not as asked": "间隔不符", "Longest burst": "最长突发",
 	"Segment size": "报文段长", "Open at once": "同时打开", "Failed connections": "失败的连接", "Broken connections": "中断的连接",
 	"Dropped": "已丢弃", "Reason": "内核的原因", "Function": "内核函数", "Namespace": "命名空间",
@@ -343,7 +343,7 @@ var chinese = map[string]string{
 	"Settings that would help": "有帮助的参数", "How it was measured": "测量方法", "Hosts": "主机", "Node": "节点",
 	"System": "系统", "Processor": "处理器", "Interface": "接口", "Trials left out": "不计入的试验", "Setting": "参数",
 	"Why": "原因", "Limited by": "瓶颈", "What": "去向", "Of all": "占全部", "Of losses": "占丢包", "Of sent again": "占重传", "Evidence": "依据", "Attempted": "尝试发送",
-	"Unattributed": "原因不明", "Sent again, not known to be lost": "重传，未必丢失", "Sent once": "只发一次",
+	"Unexplained": "原因不明", "Sent again, not known to be lost": "重传，未必丢失", "Sent once": "只发一次",
 	"Every packet": "每个包", "Every segment": "每个报文段", "Where the packets went": "包去了哪里",
 	"Goodput by size of the writes": "有效吞吐与写长", "By size of the writes": "按写长", "Packets received by payload": "收包速率与载荷",
 	"Goodput by payload": "有效吞吐与载荷", "Packets lost by payload": "丢包与载荷", "By payload": "按载荷", "Carries": "承载",

@@ -384,7 +384,7 @@ var chineseSentences = map[string]string{
 	"limit.grown": `[{where}：]瓶颈是路径：只要发送端还在发，途中就有队列不断变长。`,
 	"limit.dead":  `[{where}：]没有发得更多，因为有的流完全不通。`,
 	"limit.unknown": `[{where}：]瓶颈未知[：{why}|{tcp ?}：链路、缓冲区和主机的 CPU 有余量，或没有读到。全速发送可以测出路径能承载多少：pelt ` +
-		`curve {target argument}|{unplaced ?}：大部分丢包位置未知[：{possible}|{dut ?}（--dut 可以查明）|{unprivileged ` +
+		`curve {target argument}|{unplaced ?}：大部分丢包原因不明[：{possible}|{dut ?}（--dut 可以查明）|{unprivileged ` +
 		`?}（两端都用 root 可以查明）]|{idle ?}：几乎没有丢包，发送端也有余量|{unread ?}：几乎没有丢包，没有读到发送端的负载|` +
 		`{lost ?}：路径的任何一段和两端主机都不是大部分丢包的所在]。`,
 	"limit.unsent":   `[{fails_pps}|更高的速率]发不出来：{why}。`,
