@@ -78,6 +78,7 @@ func childOpen() int {
 		fmt.Println("error", err)
 		return 1
 	}
+	defer l.Close() // a lab that nothing uses any more is garbage: its namespaces would be closed while this waits
 	if err := setUpRouter(l); err != nil {
 		fmt.Println("error", err)
 		return 1
