@@ -27,13 +27,8 @@ var columns = [2]string{"COLUMNS", "100"}
 const invalid = 4
 
 func TestMain(m *testing.M) {
-	// Tests here wait most of their time, so more of them than there are cores run side by side.
-	flag.Parse()
-	asked := false
-	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "test.parallel" })
-	if !asked {
-		_ = flag.Set("test.parallel", "6")
-	}
+	// Tests here wait most of their time: six run side by side, unless the command line says how many.
+	_ = flag.Set("test.parallel", "6")
 	_ = os.Setenv(columns[0], columns[1])
 	os.Exit(peltproc.Main(m))
 }
