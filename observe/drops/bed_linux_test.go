@@ -24,6 +24,9 @@ import (
 const (
 	testPort  = 9077
 	testTrial = 0x1234
+	// numbered is the trial of tests that know packets by this number alone, whatever their ports. Packets of testTrial
+	// may still be dropped while the next test runs: the kernel drops what a closed socket holds after a grace period.
+	numbered = 0x5678
 )
 
 // header writes a test header; see package engine.

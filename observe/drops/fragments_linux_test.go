@@ -49,7 +49,7 @@ func TestLaterFragment(t *testing.T) {
 		{"from another port", false, false, false, 1}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel() // reassembly takes a second to fail
-			trial := testTrial + 1 + uint16(i)
+			trial := numbered + 1 + uint16(i)
 			b, from, to := pair(t, c.six, wide)
 			b.Receiver.Sysctl("net/ipv4/ipfrag_time", "1")
 			b.Receiver.Sysctl("net/ipv6/ip6frag_time", "1")

@@ -317,8 +317,8 @@ func TestOtherPorts(t *testing.T) {
 		segments bool
 		verdicts int
 	}{
-		{"one stream", testTrial, 1, true, false, n}, {"one stream, segments", testTrial, 1, true, true, n},
-		{"two streams", testTrial, 2, true, false, 0}, {"without a number of its own", 0, 1, false, false, 0},
+		{"one stream", numbered, 1, true, false, n}, {"one stream, segments", numbered, 1, true, true, n},
+		{"two streams", numbered, 2, true, false, 0}, {"without a number of its own", 0, 1, false, false, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b, from, _ := pair(t, false, wide)
@@ -334,21 +334,21 @@ func TestOtherPorts(t *testing.T) {
 			}
 			var ends [2]*Track
 			for i := range ends {
-				k, err := m.Track(testTrial, "up", tuples[i], TrackOptions{Number: c.number})
+				k, err := m.Track(numbered, "up", tuples[i], TrackOptions{Number: c.number})
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer k.Close()
 				ends[i] = k
 			}
-			send(t, from, testTrial^warmupBit, 0, 30, 64)
-			send(t, from, testTrial+1, 0, 7, 64) // another trial
+			send(t, from, numbered^warmupBit, 0, 30, 64)
+			send(t, from, numbered+1, 0, 7, 64) // another trial
 			if c.segments {
-				sendSegments(t, from, testTrial, n/10, 10, 100)
+				sendSegments(t, from, numbered, n/10, 10, 100)
 			} else {
-				send(t, from, testTrial, 0, n, 64)
+				send(t, from, numbered, 0, n, 64)
 			}
-			d := collect(t, m, testTrial)
+			d := collect(t, m, numbered)
 			want := model.SiteCount{}
 			if c.counted {
 				want = model.SiteCount{Packets: n, Unreadable: uint64(n - c.verdicts), Warmup: 30}
@@ -363,7 +363,7 @@ func TestOtherPorts(t *testing.T) {
 				}
 			}
 			var v bpfStream
-			if err := m.objects.Streams.Lookup(bpfStreamKey{Trial: testTrial}, &v); !errors.Is(err, ebpf.ErrKeyNotExist) {
+			if err := m.objects.Streams.Lookup(bpfStreamKey{Trial: numbered}, &v); !errors.Is(err, ebpf.ErrKeyNotExist) {
 				t.Errorf("after the trial its number is known: %v, %+v", err, v)
 			}
 		})
@@ -375,12 +375,12 @@ func TestOtherPortsOfTwoFlows(t *testing.T) {
 	b, from, _ := pair(t, false, wide)
 	b.Sender.Rule(nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
 	m := machine(t)
-	track(t, m, testTrial, "up", TrackOptions{Number: testTrial}, model.Tuple{From: 1, To: testPort})
-	track(t, m, testTrial, "down", TrackOptions{Number: testTrial + 1}, model.Tuple{From: testPort, To: 1})
-	send(t, from, testTrial, 0, 20, 64)
-	send(t, from, testTrial+1, 0, 30, 64)
-	send(t, from, testTrial+2, 0, 40, 64) // another trial
-	d := collect(t, m, testTrial)
+	track(t, m, numbered, "up", TrackOptions{Number: numbered}, model.Tuple{From: 1, To: testPort})
+	track(t, m, numbered, "down", TrackOptions{Number: numbered + 1}, model.Tuple{From: testPort, To: 1})
+	send(t, from, numbered, 0, 20, 64)
+	send(t, from, numbered+1, 0, 30, 64)
+	send(t, from, numbered+2, 0, 40, 64) // another trial
+	d := collect(t, m, numbered)
 	for name, n := range map[string]int{"up": 20, "down": 30} {
 		got, said := total(d, name), verdicts(t, d, name, 0)
 		if want := (model.SiteCount{Packets: uint64(n)}); got != want || len(said) != n {
