@@ -49,6 +49,13 @@ static __always_inline void record(struct histogram *h, __u64 v, __u64 n)
 		h->most = v + 1; /* 0 is none yet */
 }
 
+/* publish writes the number of the second being counted behind the counts of those before. Without
+ * an atomic operation an arm64 processor may show their reader the number first. */
+static __always_inline void publish(__u32 *step, __u32 number)
+{
+	__sync_lock_test_and_set(step, number);
+}
+
 /* elapsed is b-a of two 48-bit readings of one clock, signed. */
 static __always_inline __s64 elapsed(__u64 a, __u64 b)
 {

@@ -142,7 +142,7 @@ static __always_inline void time(struct in *s, struct xdp_md *ctx, __u64 send)
 
 		s->steps[s->step & (STEPS - 1)] += s->fresh - s->counted;
 		s->counted = s->fresh;
-		s->step += n;
+		publish(&s->step, s->step + n);
 		s->step_to += n * SECOND;
 	}
 	transit = now - send;

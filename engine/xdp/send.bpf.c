@@ -122,7 +122,7 @@ static __always_inline void account(struct worker *w, struct out *o, __u64 now)
 
 		w->steps[w->step & (STEPS - 1)] += w->emitted - w->counted;
 		w->counted = w->emitted;
-		w->step += n;
+		publish(&w->step, w->step + n);
 		w->step_begin += n * SECOND;
 	}
 	if (w->pacer.whole && o->last)
