@@ -376,7 +376,7 @@ func (c Comparison) side(i int) Finding {
 		other, base := c.Group(e.Condition, i), c.Group(e.Condition, 0)
 		f.Code = code
 		f = f.with("what", c.phrase(e), "figure", e.figure(c.language()), "metric", e.Metric.Name,
-			"place", c.language().Capital(within(c.Conditions[e.Condition].Group)), "best", other, "base", base,
+			"place", capital(within(c.Conditions[e.Condition].Group)), "best", other, "base", base,
 			"change_ratio:"+e.Metric.Name, e.Change)
 		if e.Needed < table.MostNeeded {
 			f = f.with("repeats_count:more", some(e.Needed))

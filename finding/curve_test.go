@@ -242,15 +242,15 @@ func TestPathIsSaidOnly(t *testing.T) {
 		!strings.HasPrefix(kept.Text, "The path to 192.0.2.1 ") {
 		t.Errorf("%+v", kept)
 	}
-	if again := FromStored(kept).In(words.Chinese).Text(); !strings.HasPrefix(again, "路径 192.0.2.1") {
+	if again := FromStored(kept, words.Chinese).Text(); !strings.HasPrefix(again, "路径 192.0.2.1") {
 		t.Error(again)
 	}
 }
 
-// TestStoredWordsAreTranslated: files of before have English words; those that the language has are said in it.
+// TestStoredWordsAreTranslated: older files have English words only; those that the language has are said in it.
 func TestStoredWordsAreTranslated(t *testing.T) {
-	kept := FromStored(say("curve.kept", Answer, "sizes", everySize, pathTarget, "lab:direct", "way", "LAN to WAN").Stored(false))
-	said := kept.Translated(words.Chinese)
+	kept := say("curve.kept", Answer, "sizes", everySize, pathTarget, "lab:direct", "way", "LAN to WAN").Stored(false)
+	said := FromStored(kept, words.Chinese)
 	if !strings.Contains(said.Parts()[0], "各种包长") || said.W("way") != "LAN 到 WAN" || kept.Words["sizes"] != everySize {
 		t.Errorf("%s, %v; the stored one has %v", said.Parts()[0], said.Words, kept.Words)
 	}
@@ -258,7 +258,7 @@ func TestStoredWordsAreTranslated(t *testing.T) {
 		Numbers: []model.FindingNumber{{Metric: "receive_pps", Role: "best", Value: 262e3},
 			{Metric: "goodput_bps", Role: "wide", Value: 134e6}}}
 	want := "lab:nat saturates at 262 kpps, which is 134 Mbit/s, at 64 B."
-	if got := FromStored(one).Translated(words.English).Parts()[0]; got != want {
+	if got := FromStored(one, words.English).Parts()[0]; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

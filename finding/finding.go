@@ -463,27 +463,29 @@ func Stored(found []Finding, words bool) []model.Finding {
 	return out
 }
 
-// Kept are the findings of a run as files keep them: codes and figures, and words in no language.
+// Kept are the findings of a run as files keep them: codes, figures and words. Lists show the first one, which has
+// Chinese words, too.
 func Kept(d model.Document) []model.Finding {
-	d.Language = words.Codes
-	return Stored(OfRun(&d), false)
+	d.Language = words.English
+	kept := Stored(OfRun(&d), false)
+	d.Language = words.Chinese
+	if chinese := OfRun(&d); len(kept) > 0 && len(chinese) > 0 && chinese[0].Code == kept[0].Code {
+		kept[0].WordsZH = chinese[0].whole().Words
+	}
+	return kept
 }
 
-// Translated is a stored finding in a language. Words of files that had them in English are said as far as the language
-// has them.
-func (f Finding) Translated(l words.Language) Finding {
-	f.Words = maps.Clone(f.Words)
-	for name, word := range f.Words {
-		if f.Words[name] = l.Read(word); f.Words[name] == word {
+// FromStored is a finding that a file kept, in a language, without its groups. English words without Chinese ones are
+// said in Chinese as far as there are texts for them.
+func FromStored(m model.Finding, l words.Language) Finding {
+	f := Finding{Code: m.Code, Level: Level(max(0, slices.Index(levelNames, m.Level))), Why: m.Why, Language: l}
+	if f.Words = maps.Clone(m.Words); l == words.Chinese && m.WordsZH != nil {
+		f.Words = m.WordsZH
+	} else {
+		for name, word := range f.Words {
 			f.Words[name] = wayIn(l, l.Say(word))
 		}
 	}
-	return f.In(l)
-}
-
-// FromStored is a finding that a file kept, without its groups.
-func FromStored(m model.Finding) Finding {
-	f := Finding{Code: m.Code, Level: Level(max(0, slices.Index(levelNames, m.Level))), Words: m.Words, Why: m.Why}
 	for _, n := range m.Numbers {
 		f.Numbers = append(f.Numbers, Number(n))
 	}

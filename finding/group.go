@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"unicode"
+	"unicode/utf8"
 
 	"pelt/model"
 	"pelt/table"
@@ -19,6 +21,15 @@ func only[T any](all []T, has func(T) bool) (out []T) {
 		}
 	}
 	return out
+}
+
+// capital is a name as the beginning of a sentence.
+func capital(name string) string {
+	first, size := utf8.DecodeRuneInString(name)
+	if size == 0 {
+		return ""
+	}
+	return string(unicode.ToUpper(first)) + name[size:]
 }
 
 // PlaceName names the levels of a place, its size first: "64 B frames, up". UDP is usual and goes without saying.

@@ -127,7 +127,7 @@ func searched(searches []table.Row, settings []table.Key, alone bool) []Finding 
 				case slices.ContainsFunc(settings, func(k table.Key) bool { return k.Unit == unit.Bytes }):
 					found[i] = f.with("where", within(g))
 				case name != "":
-					found[i] = f.with("way", g.Language().Capital(name))
+					found[i] = f.with("way", capital(name))
 				}
 			}
 			found[0] = found[0].with("place", name)

@@ -68,7 +68,7 @@ func phrase(l words.Language, layer, cause, host string) string {
 			}
 		}
 	}
-	return l.With(text, "at %h", at+who, "%h", who, "%r", owner, "%c", cause)
+	return strings.NewReplacer("at %h", at+who, "%h", who, "%r", owner, "%c", cause).Replace(l.Say(text))
 }
 
 // nodeName is what people call a host in a sentence.

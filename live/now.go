@@ -87,7 +87,7 @@ func (n *Now) Left(at time.Time) (left time.Duration, ok bool) {
 func (n *Now) Verdict() string {
 	for _, f := range n.Findings {
 		if f.Level == "answer" {
-			return finding.FromStored(f).Translated(n.Language).Parts()[0]
+			return finding.FromStored(f, n.Language).Parts()[0]
 		}
 	}
 	return ""

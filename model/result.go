@@ -480,7 +480,8 @@ type Finding struct {
 	Level   string            `json:"level,omitempty"` // answer, fact, doubt, next, setup
 	Numbers []FindingNumber   `json:"numbers"`
 	Words   map[string]string `json:"words,omitempty"`
-	Why     Reasons           `json:"why,omitempty"` // that the sentence has as {why}
+	WordsZH map[string]string `json:"words_zh,omitempty"` // Words in Chinese, in stored runs
+	Why     Reasons           `json:"why,omitempty"`      // that the sentence has as {why}
 	Text    string            `json:"text,omitempty"`
 	Command string            `json:"command,omitempty"` // what to run next
 }

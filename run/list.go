@@ -18,7 +18,7 @@ func Headline(l words.Language, r store.Summary) string {
 	case r.Headline == nil:
 		return ""
 	}
-	return finding.FromStored(*r.Headline).Translated(l).Parts()[0]
+	return finding.FromStored(*r.Headline, l).Parts()[0]
 }
 
 // Columns are a stored run's columns in lists: id, start, command, target, trials, state, name and tags, headline.

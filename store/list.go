@@ -33,7 +33,7 @@ type Summary struct {
 	State   string    `json:"state"`
 	Trouble string    `json:"trouble,omitempty"`
 	Why     error     `json:"-"` // Trouble, to be said in another language
-	// Headline is the first answer of the run: codes and figures, which any language says.
+	// Headline is the first answer of the run: a code, figures and words, which are said in the language of the reader.
 	Headline *model.Finding `json:"headline,omitempty"`
 	Label
 }

@@ -48,7 +48,14 @@ func (k Key) FormatIn(language words.Language, l Level) string {
 	if k.form == "" {
 		return text
 	}
-	return language.Form(k.form, text)
+	if whole := strings.Replace(k.form, "%", text, 1); language.Say(whole) != whole { // of a level that is a word
+		return language.Say(whole)
+	}
+	text = strings.Replace(language.Say(k.form), "%", text, 1)
+	if l.Number == 1 && k.Unit == unit.Count {
+		text = strings.TrimSuffix(text, "s") // one stream
+	}
+	return text
 }
 
 // KeyOf returns a key by its name. Any other name is a setting of cells.

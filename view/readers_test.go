@@ -222,7 +222,7 @@ func checkAccounts(t rapid.TB, page view.Page) {
 func checkStored(t rapid.TB, d *model.Document) {
 	t.Helper()
 	for _, f := range finding.OfRun(d) {
-		kept := finding.FromStored(f.Stored(false))
+		kept := finding.FromStored(f.Stored(false), d.Language)
 		if kept.Text() != f.Text() || kept.Command() != f.Command() {
 			t.Errorf("a file says %q, %q; want %q, %q", kept.Text(), kept.Command(), f.Text(), f.Command())
 		}

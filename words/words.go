@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -26,10 +27,7 @@ const (
 // Say returns an English text in the language; text that its table lacks stays as it is. A text may hold verbs of
 // fmt or marks of its own, which it keeps.
 func (l Language) Say(text string) string {
-	switch {
-	case l == Codes && text != "":
-		return code("say", text)
-	case l == Chinese:
+	if l == Chinese {
 		return cmp.Or(chinese[text], chineseTalk[text], chineseHelp[text], chineseKinds[text], derived(text), text)
 	}
 	return text
@@ -83,12 +81,10 @@ func derived(text string) string {
 }
 
 // Sayf says a format, and puts values into it.
-func (l Language) Sayf(format string, values ...any) string {
-	if l == Codes {
-		return coded(format, values)
-	}
-	return l.put(l.Say(format), values)
-}
+func (l Language) Sayf(format string, values ...any) string { return l.put(l.Say(format), values) }
+
+// Time is a moment in UTC in an English layout of package time.
+func (l Language) Time(layout string, at time.Time) string { return at.UTC().Format(l.Say(layout)) }
 
 // ownSpace stands for a space of a value, which stays, in a text that loses others.
 const ownSpace = "\ue000"
@@ -126,9 +122,6 @@ func fullWidth(r rune) bool { return strings.ContainsRune("，。：；（）、
 // Bracketed puts a note in brackets behind a text. Beside a Han character they are full-width in Chinese.
 func (l Language) Bracketed(text, note string) string {
 	last, _ := utf8.DecodeLastRuneInString(text)
-	if l == Codes {
-		return code("bracketed", text, note)
-	}
 	if l == Chinese && (isHan(last) || strings.ContainsFunc(note, isHan)) {
 		return text + "（" + note + "）"
 	}

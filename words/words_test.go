@@ -3,7 +3,6 @@ package words
 import (
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -150,23 +149,5 @@ func TestFamilies(t *testing.T) {
 		if got := Chinese.Say(english); got != want {
 			t.Errorf("%s: %s, want %s", english, got, want)
 		}
-	}
-}
-
-// TestRead: what was written in Codes is said in each language; a damaged file says something.
-func TestRead(t *testing.T) {
-	written := Codes.Names(Codes.Sayf("%s and %d more", Codes.Say("up"), 3), Codes.Form("% streams", "1"),
-		Codes.Bracketed("lab:nat", Codes.Say("down")), Codes.With("queue of %h full", "%h", Codes.Say("sender")))
-	for l, want := range map[Language]string{Codes: written,
-		English: "up and 3 more, 1 stream, lab:nat (down), queue of sender full"} {
-		if got := l.Read(written); got != want {
-			t.Errorf("%q: %q, want %q", l, got, want)
-		}
-	}
-	if got := Chinese.Read(written); strings.ContainsAny(got, codeOpens+codeParts+codeEnds) || !strings.Contains(got, "上行") {
-		t.Errorf("in Chinese: %q", got)
-	}
-	for _, damaged := range []string{codeEnds + codeOpens, codeOpens + codeEnds, code("with", "a", "b"), code("form")} {
-		_ = English.Read(damaged)
 	}
 }

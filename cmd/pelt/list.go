@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pelt/finding"
 	"pelt/render/plain"
 	"pelt/run"
 	"pelt/store"
@@ -42,8 +41,8 @@ func newList() *cobra.Command {
 			var rows [][]string
 			for i, r := range runs {
 				if rows = append(rows, run.Columns(f.Language, r)); r.Headline != nil {
-					said := finding.FromStored(*r.Headline).Translated(words.English).Stored(false)
-					said.Text = run.Headline(words.English, r)
+					said := *r.Headline
+					said.Text, said.WordsZH = run.Headline(words.English, r), nil
 					runs[i].Headline = &said
 				}
 			}
