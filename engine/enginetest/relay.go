@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/measure"
 	"pelt/model"
 )
 
@@ -19,8 +20,8 @@ import (
 type relay struct {
 	trial   uint16
 	changes bool
-	passes  func(sequence uint64) bool // what it does not drop of the measured part; nil: everything
-	late    time.Duration              // from when an answer came until it is passed on
+	bursts  []int         // how many packets pass between gaps of 2*measure.MostStep sequences; nil: there are no gaps
+	late    time.Duration // from when an answer came until it is passed on
 
 	mu      sync.Mutex
 	streams []relayed
@@ -33,6 +34,8 @@ type relayed struct {
 	taken, duplicates, reordered uint64
 	held                         []byte // to be sent after the next packet
 	muted                        bool   // answers to the sender no longer pass
+	burst, passed                int    // number of the burst, and packets of it that passed
+	from                         uint64 // the first sequence of the burst
 }
 
 // newRelay puts a relay between the ends of a trial, at an address of a host on the way.
@@ -123,6 +126,18 @@ func (y *relay) carry(read func([]byte) (int, error), stream int, packets bool, 
 	}
 }
 
+// inBurst reports whether a packet passes between two gaps.
+func (s *relayed) inBurst(sequence uint64, bursts []int) bool {
+	for s.burst < len(bursts) && s.passed == bursts[s.burst] {
+		s.burst, s.passed, s.from = s.burst+1, 0, s.next+2*measure.MostStep
+	}
+	if s.burst == len(bursts) || sequence < s.from {
+		return false
+	}
+	s.passed++
+	return true
+}
+
 // pass returns what is sent on for a datagram.
 func (s *relayed) pass(b []byte, y *relay) (list [][]byte) {
 	h, ok := engine.ParseHeader(b)
@@ -131,7 +146,7 @@ func (s *relayed) pass(b []byte, y *relay) (list [][]byte) {
 	}
 	kind := h.Sequence % 16
 	switch list = [][]byte{b}; {
-	case y.passes != nil && !y.passes(h.Sequence):
+	case y.bursts != nil && !s.inBurst(h.Sequence, y.bursts):
 		s.taken++
 		return nil
 	case !y.changes:
