@@ -42,7 +42,7 @@ var layers = map[string][]string{
 	"render/plain":      {},
 	"engine":            {"engine/tcpinfo", "model", "pace", "unit"},
 	"engine/tcpinfo":    {"model"},
-	"engine/enginetest": {"engine", "internal/testenv", "model", "unit"},
+	"engine/enginetest": {"engine", "measure", "internal/testenv", "model", "unit"},
 	"engine/udp":        {"engine", "measure", "model", "pace", "unit", "internal/bind", "internal/icmp", "internal/kernelclock"},
 	"engine/tcp":        {"engine", "engine/tcpinfo", "measure", "model", "pace", "unit", "internal/bind", "internal/icmp"},
 	"engine/xdp": {"engine", "engine/udp", "measure", "model", "pace", "unit", "internal/kernelclock",
