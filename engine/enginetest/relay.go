@@ -20,7 +20,7 @@ import (
 type relay struct {
 	trial   uint16
 	changes bool
-	bursts  []int         // how many packets pass between gaps of 2*measure.MostStep sequences; nil: there are no gaps
+	bursts  []int         // how many packets pass between gaps of measure.MostStep sequences; nil: there are no gaps
 	late    time.Duration // from when an answer came until it is passed on
 
 	mu      sync.Mutex
@@ -129,7 +129,7 @@ func (y *relay) carry(read func([]byte) (int, error), stream int, packets bool, 
 // inBurst reports whether a packet passes between two gaps.
 func (s *relayed) inBurst(sequence uint64, bursts []int) bool {
 	for s.burst < len(bursts) && s.passed == bursts[s.burst] {
-		s.burst, s.passed, s.from = s.burst+1, 0, s.next+2*measure.MostStep
+		s.burst, s.passed, s.from = s.burst+1, 0, s.next+measure.MostStep
 	}
 	if s.burst == len(bursts) || sequence < s.from {
 		return false

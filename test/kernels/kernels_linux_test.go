@@ -26,7 +26,7 @@ var suites = []suite{
 	{"observe/drops", 300, "", ""},
 	{"observe/counters", 120, "", "6.1"},
 	{"test/faults", 1500, "", ""},
-	{"engine/xdp", 180, "", "6.1"},
+	{"engine/xdp", 300, "", "6.1"},
 	{"lab/fastpath", 60, "", "6.1"},
 	{"test/kernels/testdata/whole", 600, "", "6.1"},
 	{"lab", 180, "^TestClockNetem", "6.12"}, // which the host's kernel may not have
