@@ -134,18 +134,20 @@ func ofSeeker(b *book, v *view) bool { return v == b.seeker(v.kernel) && b.in.Wa
 // uncounted is the setting that tells how many rules of a chain may have dropped the flow's packets at a node and count
 // none; "" if no chain has such rules, or several have.
 func (b *book) uncounted(v *view) (found string) {
-	others := "input output" // hooks that the packets do not pass
+	hooks := "input output" // that the packets do not pass
 	switch {
 	case b.path.shared():
-		others = ""
+		hooks = ""
 	case v == b.path.receiver:
-		others = "forward output postrouting"
+		hooks = "forward output postrouting"
 	case v == b.path.sender:
-		others = "prerouting input forward"
+		hooks = "prerouting input forward"
 	}
+	families := "arp " + map[int]string{4: "ip6", 6: "ip"}[b.in.Family] // whose tables do not see the packets
 	for _, k := range v.Observation.Knobs {
-		chain, is := strings.CutSuffix(k.Name, model.UncountedRules)
-		if !is || slices.Contains(strings.Fields(others), chain[strings.LastIndexByte(chain, '.')+1:]) {
+		parts := strings.Split(k.Name, ".") // nft, family, table, chain and hook, uncounted
+		if !strings.HasSuffix(k.Name, model.UncountedRules) || slices.Contains(strings.Fields(families), parts[1]) ||
+			slices.Contains(strings.Fields(hooks), parts[len(parts)-2]) {
 			continue
 		}
 		if found != "" {

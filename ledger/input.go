@@ -6,6 +6,7 @@ import "pelt/model"
 type Input struct {
 	Sender, Receiver string // nodes of the two ends
 	Flow             string // name of the flow
+	Family           int    // of its packets: 4 or 6; 0 unknown
 	// Way is "" for test packets. Of a meeting's packets it is model.WayAsks or WayAnswers; Sender is then who sends
 	// these, and no sequence of them is known.
 	Way    string

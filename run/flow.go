@@ -15,6 +15,7 @@ import (
 func FlowAccount(f model.Flow, family int, oneClock bool, timing model.Timing, o fleet.FlowOutcome, path []ledger.Node,
 	beside uint64) (model.FlowResult, []ledger.Course) {
 	var courses []ledger.Course
+	f.Family = family // which the plan may leave open
 	r := model.FlowResult{
 		Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, PayloadBytes: f.PayloadBytes,
 		FrameBytes: model.FrameBytes(f.Protocol, family, f.PayloadBytes), Streams: f.Streams,
@@ -104,7 +105,7 @@ func balance(r model.FlowResult, f model.Flow, sent engine.Report, in engine.Rec
 	beside uint64) (model.Ledger, []ledger.Course) {
 	s := sent.Send
 	return ledger.BalanceOverTime(ledger.Input{
-		Sender: r.From, Receiver: r.To, Flow: r.Name,
+		Sender: r.From, Receiver: r.To, Flow: r.Name, Family: f.Family,
 		Planned: r.Planned, Attempted: r.Attempted, Accepted: r.Accepted, SendErrors: r.SendErrors,
 		Segments: inBuffers(f),
 		Streams:  s.Streams, Refused: s.Refused, Errnos: s.Errnos, Retried: s.Retried, WarmupSent: s.WarmupSent,
@@ -181,7 +182,7 @@ func addTCP(r *model.FlowResult, f model.Flow, oneClock bool, sent engine.SendRe
 	r.TCP = &facts
 	r.Lost = min(facts.Retransmits, r.Attempted)
 	r.Received = r.Attempted - r.Lost
-	r.Ledger = ledger.Balance(ledger.Input{TCP: true, Sender: r.From, Receiver: r.To, Flow: r.Name,
+	r.Ledger = ledger.Balance(ledger.Input{TCP: true, Sender: r.From, Receiver: r.To, Flow: r.Name, Family: f.Family,
 		Planned: r.Attempted, Attempted: r.Attempted, Accepted: r.Attempted, Received: r.Received,
 		DurationS: r.DurationS, Beside: beside, Nodes: path})
 	// The rate is over the whole time: a path that stalls carries nothing meanwhile.

@@ -17,6 +17,7 @@ func addMeeting(r *model.FlowResult, f fleet.PlacedFlow, m fleet.Meeting, nodes 
 	if len(m.Dead) == 0 {
 		return
 	}
+	f.Flow.Family = familyOf(f)
 	asks, answers := f.Flow, f.Flow // in the direction of these packets
 	if f.Dialer != f.From {
 		asks.From, asks.To = f.Flow.To, f.Flow.From
@@ -108,7 +109,7 @@ func passage(f model.Flow, way string, from, to engine.Meeting, nodes []seen) mo
 		}
 	}
 	p.Ledger = ledger.Balance(ledger.Input{
-		Sender: f.From, Receiver: f.To, Flow: f.Name, Way: way, ICMP: from.ICMP, Resets: from.Resets,
+		Sender: f.From, Receiver: f.To, Flow: f.Name, Family: f.Family, Way: way, ICMP: from.ICMP, Resets: from.Resets,
 		Planned: p.Attempted, Attempted: p.Attempted, Accepted: p.Attempted - min(refused, p.Attempted),
 		SendErrors: p.SendErrors, Received: p.Received, Nodes: nodesOf(f, nodes)})
 	return p
