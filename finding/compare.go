@@ -41,9 +41,9 @@ type Comparison struct {
 	Effects      []Effect // by metric, condition and side
 	Differ       []Difference
 	Limits       []Judged
+	Flooded      []Effect // that were not made: nobody asked for the rate of which a share is lost
 
 	missing []Effect // that could not be made: one side has no figure
-	flooded []Effect // that were not made: nobody asked for the rate of which a share is lost
 }
 
 type Side struct {
@@ -245,7 +245,7 @@ func (c *Comparison) compare(keys []table.Key) {
 				case base == 0 || other == 0:
 					c.missing = append(c.missing, e)
 				case table.FloodLoss(m, p.Group, c.Group(i, 0)):
-					c.flooded = append(c.flooded, e)
+					c.Flooded = append(c.Flooded, e)
 				default:
 					c.Effects = append(c.Effects, e)
 				}
@@ -270,7 +270,7 @@ func (c Comparison) Group(condition, side int) table.Group {
 func (c Comparison) at(e Effect) string { return at(c.Conditions[e.Condition].Group) }
 
 func (c *Comparison) nothing() error {
-	if len(c.flooded) > 0 {
+	if len(c.Flooded) > 0 {
 		return refuse(false, "compare.flood")
 	}
 	for _, s := range c.Sides {
@@ -376,7 +376,7 @@ func (c Comparison) side(i int) Finding {
 		other, base := c.Group(e.Condition, i), c.Group(e.Condition, 0)
 		f.Code = code
 		f = f.with("what", c.phrase(e), "figure", e.figure(c.language()), "metric", e.Metric.Name,
-			"place", capital(within(c.Conditions[e.Condition].Group)), "best", other, "base", base,
+			"place", Capital(within(c.Conditions[e.Condition].Group)), "best", other, "base", base,
 			"change_ratio:"+e.Metric.Name, e.Change)
 		if e.Needed < table.MostNeeded {
 			f = f.with("repeats_count:more", some(e.Needed))

@@ -26,7 +26,7 @@ func (d Difference) In(l words.Language) Difference {
 	for i, v := range d.Values {
 		d.Values[i] = cmp.Or(v, l.Say("none"))
 	}
-	for _, name := range []string{d.Setting, capital(d.Setting)} {
+	for _, name := range []string{d.Setting, Capital(d.Setting)} {
 		if said := l.Say(name); said != name {
 			d.Setting = said
 			break

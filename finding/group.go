@@ -23,8 +23,8 @@ func only[T any](all []T, has func(T) bool) (out []T) {
 	return out
 }
 
-// capital is a name as the beginning of a sentence.
-func capital(name string) string {
+// Capital is a name as the beginning of a sentence.
+func Capital(name string) string {
 	first, size := utf8.DecodeRuneInString(name)
 	if size == 0 {
 		return ""

@@ -47,7 +47,7 @@ func (c *Comparison) judge(limits []table.Bound) {
 				add(table.NotMeasured, e, c.language().Say(e.Metric.Label)+c.at(e))
 			}
 		}
-		for _, e := range c.flooded {
+		for _, e := range c.Flooded {
 			if !seen && slices.Contains(l.Metrics, e.Metric) {
 				seen = true
 				add(table.NotMeasured, e, "")

@@ -26,8 +26,7 @@ type Kind struct {
 	// Cycles finds what changed over several runs, which are shown as one run of so many cycles; nil: they are shown
 	// side by side.
 	Cycles Rule
-	// Figures are the metrics of the line that tells of a trial, nil for the usual, and of the table of a page that
-	// view draws of any kind.
+	// Figures are the metrics of a trial's line, and of the table of a page that is not the kind's own; nil: the usual.
 	Figures []string
 }
 

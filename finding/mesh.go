@@ -41,8 +41,7 @@ var meshSentences = map[string]string{
 	"mesh.from": `{host} loses packets to [{all ?}all|{pairs_count:from-lossy} of] {pairs_count:from} hosts, ` +
 		`{loss_ratio:from} in the median[: {place}].¶Look at {host} first.`,
 	"mesh.both": `{host} and nearly all hosts lose packets both ways: {loss_ratio:into} to {host} and ` +
-		`{loss_ratio:from} ` +
-		`from {host}[: {place}].¶Look at {host} first.`,
+		`{loss_ratio:from} from {host}[: {place}].¶Look at {host} first.`,
 	"mesh.hosts-more": `{more_count} more hosts lose packets with nearly all others; the grid has them.`,
 	"mesh.oneway":     `{from} to {to} loses {loss_ratio}[: {place}][; the way back is fine ({loss_ratio:back})].`,
 	"mesh.pair": `{from} and {to} lose packets both ways: {loss_ratio} to {to}[, {place}], and ` +

@@ -69,8 +69,7 @@ var ndrSentences = map[string]string{
 	"free.cut": `[{way}: the|The] search is not complete[ {where}][: {holds_pps} holds, {fails_pps:fails} fails|` +
 		`: {holds_pps} holds|: {fails_pps:fails} fails].`,
 	"free.differ": `[{way}: ]{searches_count:such} of {searches_count} searches[ {where}] [{none ?}found no rate ` +
-		`[with ` +
-		`at most {loss_ratio:goal} loss|without loss]|{unknown ?}could not tell the rate|{least ?}found no rate that ` +
+		`[with at most {loss_ratio:goal} loss|without loss]|{unknown ?}could not tell the rate|{least ?}found no rate that ` +
 		`fails|found both a rate that holds and one that fails; the rest did not].`,
 	"free.random": `Below {receive_pps:below} about {loss_ratio:typical} is lost at every rate: the loss is ` +
 		`random, and a lower rate does not help.`,
@@ -127,7 +126,7 @@ func searched(searches []table.Row, settings []table.Key, alone bool) []Finding 
 				case slices.ContainsFunc(settings, func(k table.Key) bool { return k.Unit == unit.Bytes }):
 					found[i] = f.with("where", within(g))
 				case name != "":
-					found[i] = f.with("way", capital(name))
+					found[i] = f.with("way", Capital(name))
 				}
 			}
 			found[0] = found[0].with("place", name)

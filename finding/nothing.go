@@ -357,7 +357,7 @@ func (b blocked) where(usable []table.Row) string {
 	all := slices.Concat(b.rows, usable)
 	g := table.By(all, table.Settings(all)...)[0]
 	if len(usable) > 0 && len(table.Usable(g.Rows)) > 0 {
-		return capital(fewNames(b.language(), namesOf(table.By(b.rows, table.KeyOf("trial")))))
+		return Capital(fewNames(b.language(), namesOf(table.By(b.rows, table.KeyOf("trial")))))
 	}
 	return g.Name()
 }

@@ -143,7 +143,7 @@ func soakRule(rows []table.Row) []Finding {
 	for _, r := range rows {
 		name := ""
 		if len(rows) > 1 {
-			name = capital(r.Say(r.Flow.Name))
+			name = Capital(r.Say(r.Flow.Name))
 		}
 		for _, f := range soakFlow(r, name) {
 			if !ran { // what a sender lost that fell short is a fact, and no answer

@@ -96,7 +96,7 @@ func shiftsOf(ways []way, metric string, metrics int) (out []shift) {
 		s := change.Searched{Series: CycleSeries(w.Group, metric, 0), Use: change.Time}
 		scale[i] = 1
 		switch {
-		case metric == "loss_ratio" && s.StepSeconds > 0: // as lost packets a second, by Poisson
+		case metric == "loss_ratio" && s.StepSeconds > 0: // lost packets a second are Poisson
 			s.Use, scale[i] = change.Loss, w.sent/float64(len(w.Rows))/s.StepSeconds
 		case m.Better == table.Higher:
 			s.Use = change.Rate

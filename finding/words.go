@@ -108,8 +108,7 @@ var generalSentences = map[string]string{
 	"compare.time":   `The runs were made {apart} apart: what changed on the path meanwhile is in the difference.`,
 	"compare.charts": "The main charts of these runs have no axes in common, so each stands by itself.",
 	"compare.marks": `A change with ? is not beyond chance yet. Tied: any difference is too small to ` +
-		`matter.[{flooded ?} A ` +
-		`figure without a change was not compared: what is lost at full rate depends on the sender.]`,
+		`matter.[{flooded ?} Losses at full rate are not compared: they depend on the sender.]`,
 	"compare.ask":     `run {run} has no variants to compare; give a second run, or --by SETTING[: it varies {varies}]`,
 	"compare.setting": `run {run} has no two levels of "{setting}" to compare; ` + itVaries,
 	"compare.level":   `{setting} has no level "{level}"; want one of {levels}`,
@@ -190,8 +189,7 @@ var generalSentences = map[string]string{
 	"drops.now":  `[{drops_pps} now; ]{drops_count} drop{drops_count /s} in {watched_s} ([{filter}|no filter])`,
 	"drops.none": `No drops in {watched_s} ([{filter}|no filter])`,
 	"drops.ordinary": `{drops_count # ordinary drop is/# ordinary drops are} not listed without --all: copies for ` +
-		`taps, ` +
-		`old TCP segments, neighbour discovery, messages within the host.`,
+		`taps, old TCP segments, neighbour discovery, messages within the host.`,
 	"drops.places": `{drops_count} more drop{drops_count /s} counted, but not listed: the table of places is full.`,
 	"drops.unsorted": `{drops_count} drop{drops_count /s} of flows without room in the table left out: they may be ` +
 		`of these hosts. Fewer flows fit with --port.`,
@@ -202,8 +200,7 @@ var generalSentences = map[string]string{
 	"asked.failed":         `--fail-if {limit argument} failed for {side}: {what}.`,
 	"asked.cannot-be-told": `--fail-if {limit argument} cannot be told for {side}: {what}.`,
 	"asked.flood": `--fail-if {limit argument} cannot be judged: packets were sent as fast as possible, so what is ` +
-		`lost depends on ` +
-		`the sender. Ask for a rate: --rate.`,
+		`lost depends on the sender. Ask for a rate: --rate.`,
 	"asked.not-measured": `--fail-if {limit argument} cannot be judged: {what} was not measured three times on both ` +
 		`sides.`,
 
@@ -214,8 +211,7 @@ var generalSentences = map[string]string{
 	"limit.link": `The link[{place ?}| of {link_bps}[ to each of {receivers_count} receivers]] was the limit[ for ` +
 		`{where}]` + limitLine,
 	"link.beyond": `More arrived than the slowest link carries ({link_ratio}){where}: its queue let a burst ` +
-		`through, or ` +
-		`it is faster than was said. Longer trials would tell.`,
+		`through, or it is faster than was said. Longer trials would tell.`,
 	"limit.router": `The router[{place ?}|'s processor] was the limit[ for {where}][{place ?}| ` +
 		`({router_busiest_core_ratio} of its busiest core)|: its thread took {router_thread_ratio} of a core]` +
 		limitLine,
@@ -516,8 +512,7 @@ var generalSentences = map[string]string{
 	"why.tried-again": `its ends did not find each other at first; it was tried again {tries once/# times}`,
 	"why.unreached":   `[{of}|{text}]`,
 	"why.other-hosts": `resumed after a change of hosts: [the {node} was {was}[ ({was_kernel}, {was_cpu})], now it ` +
-		`is ` +
-		`{is}[ ({is_kernel}, {is_cpu})]|{text}]`,
+		`is {is}[ ({is_kernel}, {is_cpu})]|{text}]`,
 	"why.path-gone":       `the run ended early: an interface of its path is gone`,
 	"why.not-stored":      `the run is not stored: {text}[; all of it is in {name}, which pelt report reads]`,
 	"why.not-stored-from": `the run is no longer stored, after {trials # trial/# trials}: {text}`,

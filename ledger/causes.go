@@ -85,6 +85,7 @@ var causes = [...]Cause{
 	// net/sched/sch_tbf.c, tbf_segment: they were counted each, by QDISC_DROP
 	{at: stageNone, Words: "a buffer whose packets were dropped singly at %h",
 		seen: "(|NOT_SPECIFIED)@tbf_(enqueue|segment)"},
+
 	// Frames that the sender hands to its card itself.
 	{Name: model.CauseRingFull, at: stageTransmit, Words: "transmit ring of %h full", moves: unsentMoves},
 	{Name: model.CauseNotRedirected, at: stageTransmit, Words: "not handed to %h's network card", moves: unsentMoves},

@@ -18,7 +18,11 @@ func Compare(c finding.Comparison) Page {
 	p.say(c.Findings())
 	foremost := c.Effects[0].Metric
 	figures := sidesListing(in.Sayf("Against %s", names[0]), names, true, "metric Figure", "settings Setting")
-	marks := finding.Finding{Code: "compare.marks", Language: in, Words: map[string]string{}}
+	marks := finding.Finding{Code: "compare.marks", Language: in}
+	if len(c.Flooded) > 0 {
+		marks.Words = map[string]string{"flooded": "yes"}
+	}
+	figures.Note = marks.Text()
 	var groups []table.Group
 	var effects []table.Effect
 	for _, m := range c.Metrics {
@@ -31,9 +35,6 @@ func Compare(c finding.Comparison) Page {
 				if cell.Text != "" {
 					cell.Value, measured = g.Stat(m).Median, true
 					cell = compared(cell, e)
-					if side > 0 && e.Verdict == "" {
-						marks.Words["flooded"] = "yes"
-					}
 				}
 				row = append(row, cell)
 				if m == foremost && cell.Text != "" {
@@ -49,7 +50,6 @@ func Compare(c finding.Comparison) Page {
 			figures.Lead = len(figures.Rows)
 		}
 	}
-	figures.Note = marks.Text()
 	differ := sidesListing("What differs in the set-up", names, false, "setting Setting")
 	for _, d := range c.Differ {
 		row := []any{d.In(in).Setting}

@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"pelt/finding"
@@ -60,9 +59,8 @@ func Run(d *model.Document) Page {
 
 // sentence makes one of a clause. A name at its begin stays as it is.
 func sentence(l words.Language, clause string) string {
-	first, size := utf8.DecodeRuneInString(clause)
-	if word, _, _ := strings.Cut(clause, " "); size > 0 && !strings.HasSuffix(word, ":") {
-		clause = string(unicode.ToUpper(first)) + clause[size:]
+	if word, _, _ := strings.Cut(clause, " "); !strings.HasSuffix(word, ":") {
+		clause = finding.Capital(clause)
 	}
 	if last, _ := utf8.DecodeLastRuneInString(clause); strings.ContainsRune(".?。？", last) {
 		return clause

@@ -23,7 +23,7 @@ func plainPage(k finding.Kind) page {
 		figures := rowsOf("Figures", table.By(rows, keys...), keyColumns(keys...), metrics[:first],
 			details(metrics[first:]))
 		out := []Section{figures, plainTimes(rows)}
-		if rows[0].Doc.Tool.Name != "" { // which accounts for no packets
+		if rows[0].Doc.Tool.Name != "" { // another tool's file has no ledger
 			return out
 		}
 		return slices.Concat(out, paths(rows), ledgers(rows))

@@ -252,7 +252,7 @@ var chinese = map[string]string{
 	"a fragment dropped on the %h, as asked":                                                       "%h：按要求丢弃了一个分片",
 	"damaged on the %h, as asked":                                                                  "%h：按要求损坏",
 	"queue of the %h full":                                                                         "%h：队列满",
-	"still in a queue on the way when the trial ended":                                             "等待结束时仍在途中的队列里",
+	"still in a queue on the way when the trial ended":                                             "试验结束时仍在途中的队列里",
 	"somewhere in %h (by elimination)":                                                             "%h：内部某处（排除法）",
 	"between the hosts (by elimination)":                                                           "两端主机之间（排除法）",
 	"refused by %h":                                                                                "%h：拒绝",

@@ -288,7 +288,7 @@ var chineseSentences = map[string]string{
 	"compare.only":       `没有比较，因为只有 {side} 有、{other} 没有：{places}。`,
 	"compare.time":       `两次运行相隔 {apart}：其间路径上的变化也算在差别里。`,
 	"compare.charts":     `这些运行的主图坐标轴不同，所以各画各的。`,
-	"compare.marks":      `带 ? 的变化还不能排除偶然。差别不显著：即使有差别也小到无关紧要。[{flooded ?}没有标出变化的数字没有比较：全速发送时丢多少取决于发送端。]`,
+	"compare.marks":      `带 ? 的变化还不能排除偶然。差别不显著：即使有差别也小到无关紧要。[{flooded ?}全速发送时的丢包没有比较：丢多少取决于发送端。]`,
 	"compare.ask":        `运行 {run} 没有可比较的变体；请给出第二次运行，或 --by SETTING[：变化的参数有 {varies}]`,
 	"compare.setting":    `运行 {run} 的“{setting}”没有两个取值可比；` + zhVaries,
 	"compare.level":      `{setting} 没有取值“{level}”；可选 {levels}`,

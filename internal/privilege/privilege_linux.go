@@ -46,7 +46,7 @@ func Drop() error {
 		have[c/32].Permitted |= bit & had[c/32].Permitted
 		have[c/32].Effective |= bit & had[c/32].Effective
 	}
-	var fixed runtime.Pinner // a stack that grows meanwhile would leave the threads what is not there any more
+	var fixed runtime.Pinner // all threads read header and have: these must not move with this goroutine's stack
 	defer fixed.Unpin()
 	fixed.Pin(&header)
 	fixed.Pin(&have)

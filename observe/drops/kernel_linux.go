@@ -253,7 +253,8 @@ func explain(doing string, err error) *Error {
 		}
 		return refuse(doing, model.Reason{Code: model.ProgramRefused, Name: release(), Text: line}, refused)
 	}
-	text := cmp.Or(model.SystemSaid(err), strings.ReplaceAll(err.Error(), "\n", "; ")) // the latter is the library's
+	// An error that the BPF library made itself has no errno.
+	text := cmp.Or(model.SystemSaid(err), strings.ReplaceAll(err.Error(), "\n", "; "))
 	e := refuse(doing, model.Reason{Code: model.WatchFailed, Text: text}, err)
 	e.Passes = !errors.Is(err, ebpf.ErrNotSupported)
 	return e
