@@ -242,6 +242,35 @@ func TestControlStarved(t *testing.T) {
 	}
 }
 
+// TestClosingDelaysNobodyElse: a client's test runs while the host still closes the test of another.
+func TestClosingDelaysNobodyElse(t *testing.T) {
+	t.Parallel()
+	w, closing, further, first := newWire(), make(chan struct{}), make(chan struct{}), make(chan struct{})
+	var closed atomic.Bool
+	s := serve(t, w, func(c *ServeConfig) {
+		c.Agent.Engines["udp"].(*fakeEngine).closing = func() {
+			if !closed.Swap(true) {
+				close(closing)
+				<-further
+			}
+		}
+	})
+	one, other := dial(t, s.addr, agentOn(w, "one")), dial(t, s.addr, agentOn(w, "other"))
+	go func() {
+		defer close(first)
+		_, _ = one.RunTrial(t.Context(), upTrial("one", "far", 100*time.Millisecond), nil)
+	}()
+	testenv.Receive(t, "the end of the first test", closing)
+	measured(t, other, upTrial("other", "far", 100*time.Millisecond), nil)
+	select {
+	case <-first:
+		t.Error("the test of the other client waited until the first was closed")
+	default:
+	}
+	close(further)
+	testenv.Receive(t, "the first client", first)
+}
+
 func TestTwoControllersAndMaxSessions(t *testing.T) {
 	t.Parallel()
 	w := newWire()
