@@ -57,6 +57,29 @@ func watched(flow string, asks, answers uint64) path {
 		{Node: ledger.Node{Name: model.Receiver, Observation: o}}}}
 }
 
+// TestMeetingFamily: of two tables whose rules count nothing, one sees packets of the flow's family, and is named.
+func TestMeetingFamily(t *testing.T) {
+	for listen, want := range map[string]string{"10.0.0.2": "nft.ip.fw.input.uncounted",
+		"fd00::2": "nft.ip6.fw.input.uncounted"} {
+		trial, placed, out := sought("up")
+		placed.Flows[0].Listen = netip.MustParseAddr(listen)
+		path := watched("up", 15, 0)
+		path.nodes[1].Observation.Knobs = []model.HostSetting{{Name: "nft.ip.fw.input.uncounted", Value: "1"},
+			{Name: "nft.ip6.fw.input.uncounted", Value: "1"}}
+		var facts []string
+		for _, l := range account(trial, placed, out, path).Flows[0].Meeting.Asks.Ledger.Lines {
+			for _, e := range l.Evidence {
+				if e.Role == model.RoleFact {
+					facts = append(facts, e.Counter)
+				}
+			}
+		}
+		if !slices.Equal(facts, []string{want}) {
+			t.Errorf("to %s: %q, want %s", listen, facts, want)
+		}
+	}
+}
+
 // Calls of TCP that were seen dropped had not arrived, even if answers to others were dropped, too.
 func TestCallsDroppedAreNotReceived(t *testing.T) {
 	for _, c := range []struct {

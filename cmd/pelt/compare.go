@@ -35,7 +35,8 @@ The chance of any false alarm is at most 5 %%. Each side needs three valid repea
 --fail-if "METRIC < -5%%" is relative to the baseline; for shares in points. Metrics:
 %s.
 
-RUN is an id or its beginning, last (default), or a file, also of iperf3 -J or flent.`, strings.Join(table.Words(), ", ")),
+RUN is an id or its beginning, last (default), or a file, also of iperf3 -J or flent.`,
+			strings.Join(table.Words(), ", ")),
 		Example: `  pelt compare before.json after.json --fail-if 'goodput < -5%' --html compare.html
   pelt compare last --by control --metric goodput,delay`,
 		Args: cobra.ArbitraryArgs,
