@@ -182,11 +182,14 @@ func (f Finding) Number(metric, role string) (v float64, ok bool) {
 
 func (f Finding) Has(metric, role string) bool { _, ok := f.Number(metric, role); return ok }
 
-// N prints a number in its unit. A number that is missing is a bug, and shows.
+// N prints a number in its unit: what was set exactly. A number that is missing is a bug, and shows.
 func (f Finding) N(metric, role string) string {
 	v, ok := f.Number(metric, role)
 	if !ok {
 		return "<no " + metric + ":" + role + ">"
+	}
+	if what, _, _ := strings.Cut(metric, "_"); what == "asked" || what == "allowed" || metric == "link_bps" {
+		return unitOf(metric).Exact(v)
 	}
 	return unitOf(metric).Format(v)
 }

@@ -189,7 +189,7 @@ var trafficKey = table.Key{Name: "traffic", Label: "Traffic", Unit: unit.Word, O
 		v = model.Value{Number: tcp, Text: "TCP"}
 	case paced && rate.Text != "max":
 		v.Number += idle
-		v.Text = r.Sayf("%s at %s", v.Text, strings.Replace(unit.FormatPPS(rate.Number), ".0 ", " ", 1))
+		v.Text = r.Sayf("%s at %s", v.Text, unit.PPS.Exact(rate.Number))
 	}
 	return table.Level{Value: v, Known: true}
 }}

@@ -24,7 +24,7 @@ func TestReasonWords(t *testing.T) {
 	}{
 		"none": {nil, ""},
 		"one": {model.Reasons{late("up", 25.7e3)},
-			"the sender was starved of CPU (its thread ran 30 % of the time that it was late): it kept 25.7 kpps of 30.0 kpps"},
+			"the sender was starved of CPU (its thread ran 30 % of the time that it was late): it kept 25.7 kpps of 30 kpps"},
 		"of one flow": {model.Reasons{{Code: model.NothingSent, Flow: "up"}, {Code: model.AccountMissing, Flow: "up"}},
 			"nothing was sent; the account of one end is missing"},
 		"of two flows": {model.Reasons{{Code: model.NothingSent, Flow: "up"}, {Code: model.NothingSent, Flow: "down"}},

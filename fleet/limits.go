@@ -308,9 +308,9 @@ func (l Limits) Admit(flows []model.Flow, t model.Timing) error {
 	const rounding = 1 + 1e-9
 	asked := ""
 	if l.MaxRatePPS > 0 && pps > l.MaxRatePPS*rounding {
-		asked = unit.FormatPPS(pps)
+		asked = unit.PPS.Exact(pps)
 	} else if l.MaxRateBPS > 0 && bps > l.MaxRateBPS*rounding {
-		asked = unit.FormatBits(bps)
+		asked = unit.BPS.Exact(bps)
 	}
 	if asked != "" {
 		return refuse(model.RateRefused, append(named, "asked", asked)...)
@@ -361,9 +361,9 @@ func (l Limits) memory() float64 { return cmp.Or(l.MemoryBytes, maxMemory) }
 // rateText is the limit of the rate: of packets, or of bits.
 func (l Limits) rateText() string {
 	if l.MaxRatePPS > 0 {
-		return unit.FormatPPS(l.MaxRatePPS)
+		return unit.PPS.Exact(l.MaxRatePPS)
 	}
-	return unit.FormatBits(l.MaxRateBPS)
+	return unit.BPS.Exact(l.MaxRateBPS)
 }
 
 // RateFlag is what a client's command needs beside an address of this host that it calls, "" for nothing. Who calls a

@@ -252,8 +252,8 @@ func (f Flow) check() error {
 	}
 	err := cmp.Or(f.checkAddresses(), f.checkSegments(), f.checkConnections(), f.checkTransfer(), f.checkProfile())
 	if pps, ok := f.Rate.PPS(f.PayloadBytes); err == nil && ok && pps > unit.MaxPacketsPerSecond {
-		return wrong("rate_pps", "%v is %s at %d B; at most %s", f.Rate, unit.FormatPPS(pps), f.PayloadBytes,
-			unit.FormatPPS(unit.MaxPacketsPerSecond))
+		return wrong("rate_pps", "%v is %s at %d B; at most %s", f.Rate, unit.PPS.Exact(pps), f.PayloadBytes,
+			unit.PPS.Exact(unit.MaxPacketsPerSecond))
 	}
 	return err
 }

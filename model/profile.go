@@ -192,7 +192,7 @@ func (f Flow) checkProfile() error {
 		return wrong(at, "has settings of another kind than %q", clip(p.Kind))
 	}
 	if pps, _ := p.From.PPS(f.PayloadBytes); pps > unit.MaxPacketsPerSecond {
-		return wrong(at, "begins with more than %s", unit.FormatPPS(unit.MaxPacketsPerSecond))
+		return wrong(at, "begins with more than %s", unit.PPS.Exact(unit.MaxPacketsPerSecond))
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ const none = "–"
 func wordsOf(c view.Column, cell view.Cell) (text, note string) {
 	text, note = plain.Text(cell.Text), plain.Text(cell.Note)
 	if text == "" && c.Unit != unit.Word {
-		text = c.Unit.Column(cell.Value)
+		text = c.Unit.Format(cell.Value)
 	}
 	if note == "" && hasInterval(cell) && c.Unit != unit.Word {
 		note = c.Unit.Between(cell.Low, cell.High)

@@ -43,7 +43,7 @@ func (k Key) FormatIn(language words.Language, l Level) string {
 	case text == "" && k.Unit == unit.Word:
 		return l.String()
 	case text == "":
-		text = strings.Replace(k.Unit.Format(l.Number), ".0 ", " ", 1) // a setting has no digits of doubt
+		text = k.Unit.Exact(l.Number)
 	}
 	if k.form == "" {
 		return text

@@ -11,12 +11,12 @@ import (
 
 // FormatPPS prints packets per second in human units with three significant digits: "262 kpps", "1.49 Mpps".
 func FormatPPS(pps float64) string {
-	return human(pps, []string{"pps", "kpps", "Mpps", "Gpps"})
+	return rate(pps, []string{"pps", "kpps", "Mpps", "Gpps"})
 }
 
-// FormatBits prints bits per second: "935 Mbit/s", "1.2 Gbit/s".
+// FormatBits prints bits per second: "935 Mbit/s", "1.20 Gbit/s".
 func FormatBits(bps float64) string {
-	return human(bps, []string{"bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"})
+	return rate(bps, []string{"bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"})
 }
 
 // FormatNanos prints a time span given in nanoseconds: "12.3 µs".
@@ -167,6 +167,15 @@ func FormatCount(n uint64) string {
 
 // FormatSize prints bytes exactly: "1472 B".
 func FormatSize(n int) string { return fmt.Sprintf("%d B", n) }
+
+// rate prints a measured rate: "5.00 kpps", as "4.98 kpps" beside it. One that was set is for Exact or Rate.
+func rate(v float64, names []string) string {
+	number, name, _ := strings.Cut(human(v, names), " ")
+	if math.Abs(v) >= 999.5 && len(strings.TrimPrefix(number, "-")) == 1 {
+		number += ".00"
+	}
+	return strings.TrimSpace(number + " " + name)
+}
 
 func human(v float64, names []string) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {

@@ -17,15 +17,6 @@ func (u Unit) Exact(v float64) string {
 	return number
 }
 
-// Column prints a value of a column of rates with the digits of its neighbours: "5.00 kpps" above "4.98 kpps".
-func (u Unit) Column(v float64) string {
-	number, name, _ := strings.Cut(u.Format(v), " ")
-	if scaled := math.Abs(v) >= 999.5; scaled && (u == PPS || u == BPS) && len(strings.TrimPrefix(number, "-")) == 1 {
-		return number + ".00 " + name
-	}
-	return u.Format(v)
-}
-
 // Between prints an interval and says its unit once: "390–410 kpps"; "" if both ends print alike.
 func (u Unit) Between(low, high float64) string {
 	a, b := u.Format(low), u.Format(high)

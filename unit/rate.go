@@ -193,9 +193,9 @@ func (r Rate) String() string {
 func (r Rate) Short() string {
 	switch v := float64(r.num) / float64(r.den); r.kind {
 	case ratePackets:
-		return FormatPPS(v)
+		return PPS.Exact(v)
 	case rateBits:
-		return FormatBits(v)
+		return BPS.Exact(v)
 	}
 	return r.String()
 }

@@ -115,7 +115,7 @@ func TestNumbers(t *testing.T) {
 				text = Change(f, true)
 			default:
 				u := Unit(words[0])
-				text = u.Format(f) + "; exactly " + u.Exact(f) + "; in a column " + u.Column(f)
+				text = u.Format(f) + "; exactly " + u.Exact(f)
 				if between := u.Between(f, 1.25*f); between != "" {
 					text += "; from there " + between
 				}

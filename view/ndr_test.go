@@ -12,8 +12,8 @@ import (
 // TestAtLeast: the rate of a search that found no limit of the path is marked in its cell, too.
 func TestAtLeast(t *testing.T) {
 	rate := atLeast(metricColumns("throughput_pps"))[0]
-	for limit, want := range map[design.Limit]string{design.PathLimit: "", design.SenderLimit: "≥ 1 kpps",
-		design.EndLimit: "≥ 1 kpps", design.FloodLimit: "≥ 1 kpps", design.AskedLimit: "≥ 1 kpps"} {
+	for limit, want := range map[design.Limit]string{design.PathLimit: "", design.SenderLimit: "≥ 1.00 kpps",
+		design.EndLimit: "≥ 1.00 kpps", design.FloodLimit: "≥ 1.00 kpps", design.AskedLimit: "≥ 1.00 kpps"} {
 		trial := &model.Result{State: model.Valid, Flows: []model.FlowResult{{}}}
 		a := design.Answer{Bounds: design.Bounds{Lower: 1000, Upper: math.NaN(), Throughput: 1000, Limit: limit},
 			Done: true, Trials: []*model.Result{trial}, Seen: []design.Observation{{Flood: true}}}
