@@ -82,9 +82,9 @@ var soakSentences = map[string]string{
 	"change.shift":      `At {at_s moment}, unplanned: {what} went from {*metric:before} to {*metric:after}.`,
 	"change.drift": `From {at_s moment} to {end_s moment} {what} drifted from {*metric:before} to ` +
 		`{*metric:after}.`,
-	"change.burst": `At {at_s moment}, {more_packets # packet was/# packets were} lost in a burst.`,
-	"change.bursts": `Packets were lost in {events_count} bursts: {more_packets} packets from {at_s moment} to ` +
-		`{end_s moment}.`,
+	"change.burst": `A burst from {at_s moment} to {end_s moment} lost {more_packets # packet/# packets} more than usual.`,
+	"change.bursts": `{events_count} bursts from {at_s moment} to {end_s moment} lost {more_packets} packets more ` +
+		`than usual.`,
 	"cause.lost": `At the same time loss went from {lost_pps:before} to {lost_pps:after}: {what}.`,
 	"cause.dropped": `At the same time the kernel of {who} dropped {dropped_pps:after} ({what}); before that ` +
 		`{dropped_pps:before}.`,
