@@ -147,10 +147,11 @@ var generalSentences = map[string]string{
 		`Its counter moved, but others may have moved it.`,
 	"explain.pacing": `{planned_packets:missed} of {planned_packets} planned packets were not sent[ ({why})]. They ` +
 		`do not count as lost.`,
-	"watched.seq":   `Watched at {node}: every drop by its sequence (eBPF), and counters.` + watchedLess,
-	"watched.count": `Watched at {node}: drops by place (eBPF), and counters[, because {why}].` + watchedLess,
-	"watched.off":   `Watched at {node}: counters only[, because {why}].` + watchedLess,
-	"watched.none":  `Not watched: {node}[, because {why}]. Nothing is known of it.` + watchedLess,
+	"watched.seq": `Watched at {node}: each dropped packet (eBPF), and counters.` + watchedLess,
+	"watched.count": `Watched at {node}: how many drops at each place (eBPF), and counters[, because {why}].` +
+		watchedLess,
+	"watched.off":  `Watched at {node}: counters only[, because {why}].` + watchedLess,
+	"watched.none": `Not watched: {node}[, because {why}]. Nothing is known of it.` + watchedLess,
 	"reported": `{program} at the {node} reported what was received.[ It counts {lost_packets:tail} packets less as ` +
 		`lost: they were sent after the last one that it saw.]`,
 	"reported.sent": `{program} at the {node} reported what it sent.`,
@@ -406,7 +407,7 @@ var generalSentences = map[string]string{
 	"why.names-unread":    `the names of kernel functions could not be read[: {text}]`,
 	"why.reasons-untold":  `this Linux is older than 5.17 and tells no reasons: its functions name the causes`,
 	"why.payload-far": `Linux before 6.12 does not show the end of packets that leave as one buffer ` +
-		`(UDP_SEGMENT): they are counted, but not told by sequence`,
+		`(UDP_SEGMENT): they are counted, but which ones is not known`,
 	"why.ports-unfollowed":  `packets whose ports a NAT changes are not followed[: {text}]`,
 	"why.pieces-unfollowed": `later fragments of a packet are not followed[: {of}|: {text}]`,
 	"why.no-room":           `there was no room for a verdict on each packet beside the other flows`,

@@ -145,12 +145,12 @@ var checks = []check{
 		return "the kernel takes an XDP program", ""
 	}, "run as root (CAP_BPF and CAP_NET_ADMIN), and in a container allow the bpf system call"},
 
-	{"ledger", "verdicts on lost packets", false, func(s survey) (string, string) {
+	{"ledger", "causes of lost packets", false, func(s survey) (string, string) {
 		if s.drops != "" {
-			return "counters only: losses get a name, with less confidence", s.drops
+			return "counters only: they tell where packets were lost, but not which", s.drops
 		}
 		if s.noReasons {
-			return "each lost packet gets the function that dropped it: reasons came with Linux 5.17", ""
+			return "each packet that this kernel drops is listed, with its function: Linux 5.17 tells causes, too", ""
 		}
 		return "each packet that this kernel drops is listed with its cause", ""
 	}, "run as root, on Linux 5.5 or later with BTF (CONFIG_DEBUG_INFO_BTF=y)"},

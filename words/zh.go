@@ -276,7 +276,7 @@ var chinese = map[string]string{
 	"at %h, for an unknown reason":                       "%h：具体原因未知",
 
 	// Checks between counters, in the order of ledger/laws.go: counts and words keep their order.
-	"# lost = # in named lines + # unexplained":                                                             "丢失 # = 有原因 # + 原因不明 #",
+	"# lost = # in named lines + # unexplained":                                                              "丢失 # = 有原因 # + 原因不明 #",
 	"# attempted = # accepted + # refused by the kernel":                                                     "尝试 # = 接受 # + 内核拒绝 #",
 	"# attempted = # sent by the device + # that it did not take":                                            "尝试 # = 设备发出 # + 设备未接受 #",
 	"# received, at most the # attempted":                                                                    "收到 #，不超过尝试的 #",
