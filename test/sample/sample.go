@@ -160,15 +160,15 @@ func carried(payload int, framesPerSecond, bitsPerSecond float64) float64 {
 	return min(framesPerSecond/n, bitsPerSecond/((frame+58*(n-1)+20*n)*8))
 }
 
-// Router is a soft router's curve with three repeats of each size.
+// Router is a soft router's curve with three repeats of each size that pelt curve sends by default.
 func Router() model.Document {
-	sizes := []int{16, 64, 100, 200, 400, 800, 1472, 6400}
+	sizes := []int{18, 64, 100, 200, 400, 800, 1472}
 	d := Base("192.168.2.5", sizes, 3, 3)
 	for repeat := range 3 {
 		for i, p := range sizes {
-			n := 1 + 0.03*noise(p+repeat*17)
-			path := carried(p, 402e3, 1e9) * n
-			sent := min(870e3*(1+0.01*noise(p*3+repeat)), 1.02*carried(p, 1e9, 1e9))
+			n := 1 + 0.015*(noise(p+repeat*17)-1)
+			path := carried(p, 406e3, 1e9) * n
+			sent := min(870e3*(1+0.01*noise(p*3+repeat)), carried(p, 1e9, 1e9))
 			f := UDP("up", p, sent, path, 3, 180e3+float64(i)*22e3)
 			Line(&f, "network", "router", "NETDEV_BACKLOG", 0.93, "inferred")
 			Line(&f, "receiver-buffer", "receiver", "SOCKET_RCVBUFF", 0.05, "exact-count")
