@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"pelt/model"
+	"pelt/render/plain"
 	"pelt/words"
 )
 
@@ -170,16 +172,43 @@ func usage(c *cobra.Command, all bool) string {
 	})
 	if all || shown <= mostFlags {
 		if shown > 0 {
-			fmt.Fprintf(&b, "\n%s\n%s", l.Say("Flags:"), c.LocalFlags().FlagUsagesWrapped(helpWidth()))
+			fmt.Fprintf(&b, "\n%s\n%s", l.Say("Flags:"), flagUsages(c.LocalFlags()))
 		}
 		return b.String()
 	}
 	groups, titles := flagGroups(c.LocalFlags())
 	for i, set := range groups {
-		fmt.Fprintf(&b, "\n%s\n%s", l.Say(string(titles[i])+":"), set.FlagUsagesWrapped(helpWidth()))
+		fmt.Fprintf(&b, "\n%s\n%s", l.Say(string(titles[i])+":"), flagUsages(set))
 	}
 	fmt.Fprintf(&b, "\n%s\n", l.Sayf("%s lists all %d flags. -t -b -l -P -R -u -i mean what they mean in iperf3.",
 		helpAllFlag, shown))
+	return b.String()
+}
+
+// flagLine is a line of pflag about one flag: its name, its help, its default.
+var flagLine = regexp.MustCompile(`^( +(?:-\w, )?--\S+(?: \S+)? {2,})(.*?)(?: \(default (.*)\))?\n$`)
+
+// flagUsages lists flags with their help. pflag says defaults in English, and breaks lines only at spaces.
+func flagUsages(flags *pflag.FlagSet) string {
+	l, columns := spoken(), helpWidth()
+	if l == words.English {
+		return flags.FlagUsagesWrapped(columns)
+	}
+	var b strings.Builder
+	for line := range strings.Lines(flags.FlagUsages()) {
+		m := flagLine.FindStringSubmatch(line)
+		if m == nil {
+			b.WriteString(line)
+			continue
+		}
+		text := m[2]
+		if m[3] != "" {
+			text = l.Sayf("%s (default %s)", text, m[3])
+		}
+		for _, broken := range plain.WrapWhole(text, m[1], strings.Repeat(" ", len(m[1])), columns) {
+			fmt.Fprintln(&b, broken)
+		}
+	}
 	return b.String()
 }
 
