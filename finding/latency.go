@@ -49,8 +49,8 @@ var latencySentences = map[string]string{
 	"latency.unsteady": `Before the load {way} of {load_ratio} began, the round trip was already ` +
 		`{round_trip_p50_ns:before}, not {round_trip_p50_ns:idle}: something else was busy, and the load may ` +
 		`add more than is shown.`,
-	"latency.unsent": `The load {way} of {load_ratio} of the loss-free rate did not run as ordered[{unkept ?}: the ` +
-		`sender could not keep it|{asked ?}: it is more than --rate allows], so perhaps no queue on the path was full.`,
+	"latency.unsent": `At {load_ratio} of the loss-free rate, the load {way} did not run as ordered[{unkept ?}: the ` +
+		`sender could not keep it|{asked ?}: it is more than --rate allows]. Perhaps no queue on the path was full.`,
 	"latency.none":    `No rate without loss was found, so no load was measured.`,
 	"latency.untimed": `No round trip was timed under load: no small packet was answered before a load began.`,
 	"latency.page":    `See delay against load:`,

@@ -42,7 +42,7 @@ Loss at the hosts of the sender and the receiver does not lower the answer: it t
 const (
 	freeLoss  = `[[{way}: at|At] most {loss_ratio:goal} lost|[{way}: no|No] loss]`
 	freeOf    = freeLoss + ` up to {throughput_pps}[ {each}][ {where}]`
-	freeTried = ` (next run: {holds_pps:next to fails_pps:next})| (single trials put it at {holds_pps:tried to ` +
+	freeTried = ` (next run: {holds_pps:next to fails_pps:next})| (single trials: {holds_pps:tried to ` +
 		`fails_pps:tried})`
 	freeNext = `[ Of {searches_count} searches in turn, the [{lower ?}lower|{even ?}lower middle|middle] one counts` +
 		`[{lower ?}|{two ?}, of two the lower one].][{range ?} The next run finds a rate in the range shown 19 times ` +
@@ -78,7 +78,7 @@ var ndrSentences = map[string]string{
 	"free.burst": `At {fails_pps} each of {trials_count} trials lost its packets within {burst_s}: a stall of a ` +
 		`host or of the router, maybe not the rate.`,
 	"setup.search": `Search by RFC 9971, goal {goal}. A rate is tried for {measure_s:sum}, in trials of ` +
-		`{measure_s:final}. It holds if {measure_s:good} of that loses no more than the goal allows. Rates that hold ` +
+		`{measure_s:final}. It holds if {measure_s:good} of these trials lose no more than the goal allows. Rates that hold ` +
 		`and fail are at most {width_ratio} apart. RFC 2544 asks for more (--strict).` + freeNext,
 	"setup.search-strict": `Search by RFC 9971, goal {goal}. A rate holds if no trial of {measure_s:final} loses ` +
 		`more than the goal allows. Rates that hold and fail are at most {width_ratio} apart.` + freeNext,

@@ -368,7 +368,7 @@ var generalSentences = map[string]string{
 	"why.ended-early": `[{node}: ]connection {stream} ended early: {text}`,
 	"why.segments-uncounted": `[{node}: ]this system does not count TCP segments (Linux 4.6 and later does): ` +
 		`packet figures are 0, figures in bytes are right`,
-	"why.read-late": `[{node}: ]the counters were read up to {late_s} late: this host was too busy, and totals ` +
+	"why.read-late": `[{node}: ]this host was too busy, and read the counters up to {late_s} late, so totals ` +
 		`of the two ends differ`,
 	"why.writes-held": `[{node}: ]{writes} writes were not made, because the path or the peer took no more`,
 	"why.writes-late": `[{node}: ]{writes} writes were not made, because the sender was late`,
@@ -397,7 +397,7 @@ var generalSentences = map[string]string{
 	"why.no-btf": `this kernel has no type information (/sys/kernel/btf/vmlinux, ` +
 		`CONFIG_DEBUG_INFO_BTF)`,
 	"why.kernel-old":      `this is {name}, and Linux 5.5 or later is needed`,
-	"why.no-rights":       `BPF needs root there (CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN), and no sandbox`,
+	"why.no-rights":       `BPF there needs root (CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN) outside a sandbox`,
 	"why.no-bpf":          `this kernel has no BPF (CONFIG_BPF_SYSCALL)`,
 	"why.program-refused": `Linux {name} refused the BPF program: {text}`,
 	"why.watch-failed":    `the watch failed[: {of}|: {text}]`,
@@ -501,7 +501,7 @@ var generalSentences = map[string]string{
 	"why.record-cut":    `the record[ of {node}] is not whole: [{of}|{text}]`,
 	"why.record-misses": `flow {flow}: the record misses packets that came`,
 	"why.record-failed": `the record could not be written[: {text}]`,
-	"why.gave-up":       `flow {flow}: the sender was late and gave up a part of its schedule`,
+	"why.gave-up":       `flow {flow}: the sender was late, and did not send some of the planned packets`,
 	"why.paused":        `flow {flow}: the sender paused for 0.1 s or longer`,
 	"why.gaps-differ": `flow {flow}: {differ_ratio} or more of the gaps differ from the profile; a lower rate ` +
 		`helps where they are short`,
@@ -714,8 +714,8 @@ var generalSentences = map[string]string{
 		`open TCP port {port} there`,
 	"why.connect-unanswered": `{address}: no answer within {within_s}[{known ?}|: that host is down, its answers ` +
 		`find no way back, or a firewall there or on the way lets no TCP port {port} in]`,
-	"why.code-wanted": `{address}: it wants a code, and none was given: put the words that {program} printed ` +
-		`there into $PELT_CODE, or a file for --code-file`,
+	"why.code-wanted": `{address} needs a code: put the code that {program} printed there into $PELT_CODE, ` +
+		`or into a file for --code-file`,
 	"why.code-wrong": `{address}: wrong code: [{hub ?}pelt hub printed the right one there; a pelt serve is no ` +
 		`hub|pelt serve printed the right one there; it changes with each start]`,
 	"why.code-unfit": `this is no code: want one such as tiger-42-amber, as pelt serve prints it`,

@@ -334,7 +334,7 @@ func (l Limits) Trials(in words.Language) string {
 	if limited := l.MaxRatePPS > 0 || l.MaxRateBPS > 0; limited {
 		rate = l.rateText()
 		if l.OwnFree {
-			rate += in.Say(" (any rate to private addresses and its own subnets)")
+			rate += in.Say(" (any rate to private addresses and this host's subnets)")
 		}
 	}
 	if l.MaxTimeSeconds > 0 {

@@ -25,7 +25,7 @@ var knobs = []Knob{
 		Help: "Ethernet frame sizes with FCS, in place of --payload: 64,1518"},
 	{Name: "rate_pps", Flag: "rate", Unit: unit.PPS, Must: true, Varies: true, Role: Traffic, Group: ToSend,
 		Label: "Asked rate", of: func(f *Flow) any { return &f.Rate },
-		Help: "rate of each flow, for searches the highest: max, 150kpps, or 95mbit of payload"},
+		Help: "rate of each flow, in a search the highest: max, 150kpps, or 95mbit of payload"},
 	{Name: "interval_ns", Flag: "interval", Unit: unit.Nanos, High: 86400e9, Varies: true, Role: Traffic,
 		Excludes: "rate_pps", Group: ToSend, Label: "Send interval", Phrase: "every %", Zero: "no pause",
 		apply: eachFlow(setInterval), Help: "time between packets, in place of --rate: 5ms"},

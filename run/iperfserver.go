@@ -105,7 +105,7 @@ func (s *iperfServer) run(ctx context.Context, x *iperf3.Session) (string, error
 			}
 		}
 		if doc.ID != "" {
-			list = append(list, l.Sayf("More, on that host: pelt explain %s", doc.ID))
+			list = append(list, l.Sayf("More, on the server: pelt explain %s", doc.ID))
 		}
 		return list
 	}

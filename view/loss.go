@@ -80,7 +80,7 @@ func pathOf(g table.Group) Path {
 	for _, l := range finding.Losses(g.Rows) {
 		node, link := p.place(l.Layer, l.Host)
 		if runs && l.Layer == table.Unattributed {
-			l.Text = in.Say("not yet read") // verdicts come later than counts
+			l.Text = in.Say("not yet explained") // verdicts come later than counts
 		}
 		p.Losses = append(p.Losses, Loss{Node: node, Link: link, Packets: uint64(l.Packets), Text: l.Text})
 	}

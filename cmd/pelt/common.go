@@ -42,7 +42,7 @@ func (f *commonFlags) register(s *pflag.FlagSet) {
 	s.StringVar(&f.lines, "json-lines", "", "write each event of the run as a line of JSON to `FILE`, or -")
 	f.hub.register(s)
 	s.StringVar(&f.hub.code, "code", "",
-		"`CODE` that pelt serve or hub printed; of several hosts NEAR,FAR,ROUTER (or $PELT_CODE)")
+		"`CODE` that pelt serve or hub printed (or $PELT_CODE); for several hosts: NEAR,FAR,ROUTER")
 	s.StringVar(&f.hub.codeFile, "code-file", "", "read the code from `FILE`")
 	s.BoolVar(&f.yes, "yes", false, "do not ask before a test of a public address, or of hours in many trials")
 	s.BoolVar(&f.printOut, "print-plan", false, "print the plan as YAML, send nothing")

@@ -26,7 +26,7 @@ func newCompare() *cobra.Command {
 	var f compareFlags
 	c := &cobra.Command{
 		Use:   "compare [RUN...]",
-		Short: "Say what differs between runs, or between variants in one, and what may be noise",
+		Short: "Say what differs between runs, or variants in one run, and what may be chance",
 		Long: spoken().Sayf(`compare tells what changed. Of several runs the first is the baseline. Of one run it
 compares the variants, or the levels of --by.
 

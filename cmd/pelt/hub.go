@@ -23,7 +23,7 @@ func newHub() *cobra.Command {
 	var figures metricsFlag
 	c := &cobra.Command{
 		Use:   "hub",
-		Short: "Be where the hosts of a fleet meet",
+		Short: "Start a fleet: its hosts connect to this one",
 		Long: `hub is where hosts join (pelt join) and where tests of a fleet find them. It prints the line to
 paste on each host, with a code that stays the same when the hub starts again. The hub sends
 and receives no test packets.`,

@@ -26,7 +26,7 @@ func newJoin() *cobra.Command {
 	var unit bool
 	c := &cobra.Command{
 		Use:   "join HUB",
-		Short: "Be a host of a fleet: wait for tests that its hub orders",
+		Short: "Join a fleet, and wait for tests from its hub",
 		Long: `join connects this host to a pelt hub, or to NATS servers of yours (--nats), and waits for tests
 with other hosts there. It stays until Ctrl-C, also while the hub is away.
 

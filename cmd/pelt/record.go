@@ -19,7 +19,7 @@ import (
 func newRecord() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "record",
-		Short: "Read what --record took down: every packet that came",
+		Short: "Read what --record wrote: every packet that came",
 		Long: `record reads the files of --record: sequence, send time and receive time of every packet
 of a UDP receiver. A file that was cut reads up to its end.`,
 		Example: `  pelt curve lab:direct --payload 512 --rate 40kpps --record packets.rec`,

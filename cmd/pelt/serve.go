@@ -29,7 +29,7 @@ func newServe() *cobra.Command {
 	var figures metricsFlag
 	c := &cobra.Command{
 		Use:   "serve",
-		Short: "Be the far end: wait for pelt on another host",
+		Short: "Answer the tests of pelt on another host",
 		Long: `serve is the other end of tests from another host. It prints the line to paste there, with
 a code that is valid until serve ends. Nobody without the code can start traffic.
 

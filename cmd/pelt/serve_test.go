@@ -17,7 +17,7 @@ func TestInvitation(t *testing.T) {
 		want, allowed      string
 	}{
 		{"192.0.2.7", "", "1h", 4.2e9, " --rate 100mbit\n",
-			"16 clients, 4.2 GB of memory, trials of 1 h, 100 Mbit/s (any rate to private addresses and its own subnets)"},
+			"16 clients, 4.2 GB of memory, trials of 1 h, 100 Mbit/s (any rate to private addresses and this host's subnets)"},
 		{"10.1.2.3", "", "1h", 17e6, "\n", "16 clients, 17 MB of memory"},
 		{"10.1.2.3", "100 kpps", "5s", 0, " --rate 100kpps\n", " trials of 5 s, 100 kpps\n"},
 		{"192.0.2.7", "none", "none", 0, "\n", " trials of any length, any rate\n"},

@@ -22,7 +22,7 @@ import (
 func newTune() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tune",
-		Short: "Set this host up for what a run lost, and take it back",
+		Short: "Change settings of this host to lose less, and undo it",
 		Long: `tune changes a setting of this host only if a counter of a run calls for it. Old values are
 stored first, so pelt tune revert works after any kill. For other hosts it prints commands.`,
 		Example: "  pelt tune advise last\n  pelt tune apply last\n  pelt tune revert",

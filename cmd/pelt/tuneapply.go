@@ -21,7 +21,7 @@ func newTuneApply() *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
 		Use:   "apply [RUN]",
-		Short: "Make the settings that a run calls for on this host, or exactly those of --set",
+		Short: "Make the settings on this host that a run calls for, or only those of --set",
 		Long: `apply makes the changes that advise names for this host, or those of --set. If one setting
 fails, those before it are taken back. It needs root; with sudo, say
 PELT_DATA=$HOME/.local/share/pelt. Settings end at the next boot.`,

@@ -172,7 +172,7 @@ func (p Page) trial(n *live.Now, at time.Time) []string {
 	switch more := n.Next.Trials - n.Next.Number; {
 	case !known:
 	case more > 0:
-		then += in.Sayf("Then %d more; the run takes about %s longer.", more, left)
+		then += in.Sayf("%d more to come; about %s left.", more, left)
 	case n.Next.Trials == 0:
 		then += in.Sayf("The search takes about %s longer.", left)
 	case n.Next.Trials > 1:

@@ -84,7 +84,7 @@ func TestEvents(t *testing.T) {
 	_, ids, last, rest := messages(t, whole)
 	if fmt.Sprint(ids) != "[1 2 3 4 5 6]" || last.Status != nil ||
 		last.Verdict != "No rate without loss was found, so no load was measured." ||
-		last.Losses != "9 sent, lost: 2 not yet read" || !strings.Contains(rest, "id: 6\n") {
+		last.Losses != "9 sent, lost: 2 not yet explained" || !strings.Contains(rest, "id: 6\n") {
 		t.Errorf("from the beginning: %v, then %+v, and %q", ids, last, rest)
 	}
 	for name, answer := range map[string]*http.Response{"[3 4 5 6]": resumed, "[1 2 3 4 5 6]": confused} {
