@@ -101,7 +101,7 @@ var chineseTalk = map[string]string{
 	"%s. Go on? [y/N] ": "%s。继续吗？[y/N] ",
 	"%s is a public address, and a test floods every network between; all must be yours":                                           "%s 是公网地址，测试会占满途中的所有网络；它们必须都归你管",
 	"no lab here (%s): this demo shows the loopback interface and no router":                                                       "这里建不了实验环境（%s）：改为演示环回接口，没有路由器",
-	"The demo floods a path on purpose. Most packets are lost: that shows the limit.":                                              "演示故意用最快的速度发包。大部分包会丢：这样才看得出上限。",
+	"The demo floods a path on purpose: the packets that are lost show its limit.":                                                 "演示故意用最快的速度发包：丢了的包显示路径的上限。",
 	"\nOn a real network: start pelt serve on a far host, and paste the command that it prints.\npelt help start has the steps.\n": "\n在真实网络上：在远端主机运行 pelt serve，把它打印的命令粘贴到这里。\n步骤见 pelt help start。\n",
 	"pelt serve: control on %d/tcp, no data: this host only observes\n\nTo the command of the router's bench, add one of:\n":       "pelt serve：控制端口 %d/tcp，没有数据端口：本机只做观测\n\n在路由器测试的命令后面加上其中之一：\n",
 	"\nIts code is the last of several: %s\n":                                                                                      "\n它的口令排在最后：%s\n",

@@ -46,7 +46,7 @@ namespace or the loopback interface, and says which.`,
 				f.progress = 10 * time.Second
 			}
 			fmt.Fprintln(c.ErrOrStderr(), spoken().Say(
-				"The demo floods a path on purpose. Most packets are lost: that shows the limit."))
+				"The demo floods a path on purpose: the packets that are lost show its limit."))
 			if err := f.execute(c, p); err != nil {
 				return err
 			}
