@@ -664,6 +664,7 @@ var generalSentences = map[string]string{
 	"why.lab-refuses":      `the links of the lab cannot become that`,
 	"why.lab-taken":        `lab name "{name}" is taken; take that lab down first or choose another name`,
 	"why.lab-ends":         `the lab is going down`,
+	"why.lab-unstarted":    `the process that keeps the lab up did not start[: {text}]`,
 	"why.lab-watches":      `it watches a trial for this client already`,
 	"why.lab-watches-none": `it watches no trial`,
 	"why.order-field": `the order's {name} is wrong[ ({value})][: want {least} to {most}|: want at most {most}|` +

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pelt/finding"
 	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 	"pelt/model"
@@ -228,8 +229,9 @@ func killHolder(t *testing.T, pid int) {
 
 func TestHolderThatSaysNothing(t *testing.T) {
 	testenv.Root(t)
-	if _, err := StartHolder(t.Context(), nil, childEnviron("mute")...); err == nil ||
-		!strings.Contains(err.Error(), "without a word") {
+	var fault *finding.Fault
+	_, err := StartHolder(t.Context(), nil, childEnviron("mute")...)
+	if !errors.As(err, &fault) || fault.Code != model.LabUnstarted {
 		t.Errorf("StartHolder: %v", err)
 	}
 	if _, err := StartHolder(t.Context(), nil, childEnviron("hold", "Bad", "router")...); !errors.As(err,

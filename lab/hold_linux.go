@@ -222,6 +222,11 @@ const (
 	readyEnv = "PELT_LAB_READY_FD"
 )
 
+// unstarted is why no process keeps the lab up: what the system said, or nothing where that process ended by itself.
+func unstarted(err error) error {
+	return finding.NewFault(model.LabUnstarted, "text", model.SystemSaid(err)).From(err)
+}
+
 // StartHolder runs this very program again with args as a background process
 // that outlives this one, and waits until its Hold reports. Its stdio is
 // /dev/null. The error is what the holder reported, or says that it ended
@@ -229,7 +234,7 @@ const (
 func StartHolder(ctx context.Context, args []string, env ...string) (pid int, err error) {
 	r, w, err := os.Pipe()
 	if err != nil {
-		return 0, fmt.Errorf("start lab holder: %w", err)
+		return 0, unstarted(err)
 	}
 	defer r.Close()
 	cmd := exec.Command("/proc/self/exe", args...)
@@ -241,16 +246,16 @@ func StartHolder(ctx context.Context, args []string, env ...string) (pid int, er
 	err = cmd.Start()
 	_ = w.Close()
 	if err != nil {
-		return 0, fmt.Errorf("start lab holder: %w", err)
+		return 0, unstarted(err)
 	}
 	defer context.AfterFunc(ctx, func() { _ = r.SetReadDeadline(time.Now()) })()
 	var answer reply
 	if err = json.NewDecoder(r).Decode(&answer); err == nil {
 		err = answer.err()
 	} else if ctx.Err() != nil {
-		err = fmt.Errorf("start lab holder: %w", ctx.Err())
+		err = unstarted(ctx.Err())
 	} else {
-		err = errors.New("start lab holder: it ended without a word")
+		err = unstarted(err)
 	}
 	if err == nil {
 		pid = cmd.Process.Pid // before Release, which sets it to -1

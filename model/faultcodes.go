@@ -231,6 +231,7 @@ const (
 	LabRefuses     = "lab-refuses"
 	LabTaken       = "lab-taken"
 	LabEnds        = "lab-ends"
+	LabUnstarted   = "lab-unstarted"
 	LabWatches     = "lab-watches"
 	LabWatchesNone = "lab-watches-none"
 

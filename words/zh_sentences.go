@@ -743,6 +743,7 @@ var chineseSentences = map[string]string{
 	"why.lab-refuses":           `这个实验环境的链路不能这样设置`,
 	"why.lab-taken":             `实验环境的名字“{name}”已被占用；请先撤掉那个实验环境，或换一个名字`,
 	"why.lab-ends":              `这个实验环境正在撤掉`,
+	"why.lab-unstarted":         `维持实验环境的后台进程启动失败[：{text}]`,
 	"why.lab-watches":           `它已在为这个客户端监视一次试验`,
 	"why.lab-watches-none":      `它没有监视任何试验`,
 	"why.order-field":           `指令的 {name} 不对[（{value}）][：应为 {least} 到 {most}|：最多 {most}|：应为 {least}]`,
