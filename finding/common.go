@@ -216,8 +216,8 @@ const enoughRepeats = 3
 
 // repeatsRule doubts a run of few usable repeats, or of repeats that differ much.
 func repeatsRule(metric string) Rule {
-	return func(rows []table.Row) []Finding {
-		rows = table.Usable(rows)
+	return func(all []table.Row) []Finding {
+		rows := table.Usable(all)
 		worst, where, fewest, least := spreadOften, "", enoughRepeats, ""
 		var group table.Group
 		for _, g := range table.Settled(rows) {
@@ -242,14 +242,17 @@ func repeatsRule(metric string) Rule {
 		}
 		few := say("repeats.few", Doubt, "repeats_count", fewest)
 		planned := max(rows[0].Doc.Plan.Design.Repeats, fewest)
+		again := runAgain(planned + enoughRepeats - fewest)
 		switch {
+		case fewest < planned && least == "" && len(leftOutRule(all)) > 0: // which says it
+			return append(out, again)
 		case fewest < planned:
 			few.Code = "repeats.left"
 			few = few.with("repeats_count:planned", planned, "where", least)
 		case fewest == 1:
 			few.Code = "repeats.once"
 		}
-		return append(out, few, runAgain(planned+enoughRepeats-fewest))
+		return append(out, few, again)
 	}
 }
 

@@ -46,7 +46,7 @@ func TestFleetPaths(t *testing.T) {
 		{"cc fleet:h3..h4 --control cubic,reno --time 250ms --warmup 50ms --repeats 1", "h3 h4", nil},
 		{"soak fleet:h4..h1 --drops off --payload 64 --rate 1kpps --time 2s", "h4 h1", nil},
 		{"curve fleet:h1..h2 --rate 11kpps" + short, "",
-			[]string{"h2", "11.0 kpps", "that host allows 10.0 kpps (--max-rate there)"}},
+			[]string{"h2", "11 kpps", "that host allows 10 kpps (--max-rate there)"}},
 		{"curve fleet:h1..h2 --rate 1kpps --payload 64 --time 4s", "",
 			[]string{"h2", "that host allows 3 s (--max-time there)"}},
 		{"curve fleet:h3..h1 --rate 1kpps" + short, "",

@@ -439,7 +439,7 @@ var chineseSentences = map[string]string{
 	"recorded":     `记录在 {files}：{packets_count} 个包，每个 {packet_index} B，{dropped_count} 个未记录。`,
 	"record.whole": `[运行 {run} 的记录|未保存的运行的记录]：完整，{file_bytes}。`,
 	"record.cut":   `[运行 {run} 的记录|未保存的运行的记录]：{cut}。¶之前的部分可以读取。`,
-	"run.empty":    `没有测量任何试验。[¶{why}。]`,
+	"run.empty":    `一次试验也没有完成。[¶{why}。]`,
 	"run.resume":   `开始测量：`,
 
 	"foreign.rate":   `{tool} [{where ?}最多]收到 {goodput_bps:best}[（{receive_pps:best}）][，{where}][{whole ?}；这些包没有丢失|；这些包丢失 {loss_ratio:best}]。`,
