@@ -85,20 +85,21 @@ func (p *pair) near(what string, got, want, tolerance float64) {
 	}
 }
 
-// TCP may join writes that wait, but never splits one.
+// TCP may join writes that wait, but never splits one. Without a warm-up no segment is of an earlier write; that of the
+// last may leave before the write is counted.
 func TestSmallWritesAreNotSplit(t *testing.T) {
 	t.Parallel()
 	for _, rate := range []unit.Rate{unit.PacketRate(2000), {}} {
 		f := flow(1, 64, false)
 		f.Rate = rate
-		p := newPair(t, enginetest.Here{}, "127.0.0.1", false, f, timing(100*time.Millisecond, time.Hour, time.Second))
+		p := newPair(t, enginetest.Here{}, "127.0.0.1", false, f, timing(0, time.Hour, time.Second))
 		p.some()
 		p.Connect()
 		s, r := p.play()
 		if s.TCP.Writes == 0 || s.Attempted == 0 || r.Tally.Bytes == 0 {
 			t.Errorf("%d segments for %d writes, %d B came", s.Attempted, s.TCP.Writes, r.Tally.Bytes)
 		}
-		if rate.IsMax() && s.Attempted > s.TCP.Writes+s.TCP.Retransmits+2 {
+		if rate.IsMax() && s.Attempted > s.TCP.Writes+1+s.TCP.Retransmits {
 			t.Errorf("%d segments for %d writes", s.Attempted, s.TCP.Writes)
 		}
 		p.Close()
