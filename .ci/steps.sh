@@ -43,7 +43,7 @@ clocked() {
   if [ -z "${awake:-}" ]; then
     { exec {awake}<>/dev/cpu_dma_latency && printf '\0\0\0\0' >&"$awake"; } 2>/dev/null || true
   fi
-  PELT_CLOCK=1 tested '^$' -p 1 -parallel 1 -timeout 20m -run "$names" "$@"
+  PELT_CLOCK=1 tested '^$' -p 1 -parallel 1 -timeout 60m -run "$names" "$@"
 }
 
 # folders lists the packages whose files, of the names in $1, have a line that matches $2.
