@@ -89,8 +89,21 @@ var families = map[string]string{
 	"Icmp": "Icmp", "Icmp6": "Icmp", "arp_cache": "neighbour", "ndisc_cache": "neighbour", "conntrack": "conntrack",
 }
 
+// sees reports whether rules of the packet filter see packets of an address family: whether those of the name of a
+// counter or setting do, as nft.ip6.filter.input.5.packets.
+func sees(family int, name string) bool {
+	switch tool, rest, _ := strings.Cut(name, "."); {
+	case tool == "iptables" || strings.HasPrefix(rest, "ip."):
+		return family != 6
+	case tool == "ip6tables" || strings.HasPrefix(rest, "ip6."):
+		return family != 4
+	default:
+		return !strings.HasPrefix(rest, "arp.")
+	}
+}
+
 // newTable takes counters over the measured part, or over the whole time where nothing was measured.
-func newTable(counters []model.Counter, whole bool) table {
+func newTable(counters []model.Counter, family int, whole bool) table {
 	t := table{
 		fields: map[string]reading{}, devices: map[string]map[string]reading{}, qdiscs: map[string]reading{},
 		inputs: map[string]reading{}, nic: map[string]reading{}, xdp: map[string]reading{},
@@ -131,7 +144,7 @@ func newTable(counters []model.Counter, whole bool) table {
 				t.nic[dev] = r
 			}
 		case "nft", "iptables", "ip6tables":
-			if !strings.HasSuffix(rest, ".packets") {
+			if !strings.HasSuffix(rest, ".packets") || !sees(family, c.Name) {
 				continue
 			}
 			if strings.Contains(rest, ".output.") || strings.Contains(rest, ".postrouting.") {

@@ -143,11 +143,10 @@ func (b *book) uncounted(v *view) (found string) {
 	case v == b.path.sender:
 		hooks = "prerouting input forward"
 	}
-	families := "arp " + map[int]string{4: "ip6", 6: "ip"}[b.in.Family] // whose tables do not see the packets
 	for _, k := range v.Observation.Knobs {
-		parts := strings.Split(k.Name, ".") // nft, family, table, chain and hook, uncounted
-		if !strings.HasSuffix(k.Name, model.UncountedRules) || slices.Contains(strings.Fields(families), parts[1]) ||
-			slices.Contains(strings.Fields(hooks), parts[len(parts)-2]) {
+		chain, is := strings.CutSuffix(k.Name, model.UncountedRules)
+		if !is || !sees(b.in.Family, k.Name) ||
+			slices.Contains(strings.Fields(hooks), chain[strings.LastIndexByte(chain, '.')+1:]) {
 			continue
 		}
 		if found != "" {

@@ -91,7 +91,7 @@ func newPath(in Input) *path {
 		if o == nil {
 			continue
 		}
-		v.table = newTable(o.Counters, in.Way != "")
+		v.table = newTable(o.Counters, in.Family, in.Way != "")
 		for _, r := range o.Routes {
 			if r.Flow == in.Flow && in.Way != model.WayAnswers {
 				v.route = r
