@@ -115,12 +115,21 @@ func passage(f model.Flow, way string, from, to engine.Meeting, nodes []seen) mo
 	return p
 }
 
-// withoutCounters are nodes of which only verdicts are known.
+// ruleMoved reports whether a counter of rules that drop has counted packets.
+func ruleMoved(c model.Counter) bool { return c.Whole > 0 && strings.HasSuffix(c.Name, ".packets") }
+
+// withoutCounters are nodes of which only verdicts are known. Rules that count nothing are suspects there only while no
+// rule that counts has counted packets.
 func withoutCounters(nodes []seen) []seen {
 	nodes = slices.Clone(nodes)
 	for i, n := range nodes {
 		if n.Observation != nil {
 			o := *n.Observation
+			if slices.ContainsFunc(o.Counters, ruleMoved) {
+				o.Knobs = slices.DeleteFunc(slices.Clone(o.Knobs), func(k model.HostSetting) bool {
+					return strings.HasSuffix(k.Name, model.UncountedRules)
+				})
+			}
 			o.Counters = nil
 			nodes[i].Observation = &o
 		}
@@ -173,5 +182,11 @@ func joinPassages(list []model.Passage) (sum model.Passage) {
 		ledgers = append(ledgers, model.FlowResult{Ledger: p.Ledger})
 	}
 	sum.Ledger = joinLedgers(ledgers)
+	if len(list) == 1 { // the evidence is one receiver's
+		sum.Ledger.Lines = slices.Clone(list[0].Ledger.Lines)
+		for i := range sum.Ledger.Lines {
+			sum.Ledger.Lines[i].Host = model.NodeGroup(sum.Ledger.Lines[i].Host)
+		}
+	}
 	return sum
 }

@@ -57,27 +57,42 @@ func watched(flow string, asks, answers uint64) path {
 		{Node: ledger.Node{Name: model.Receiver, Observation: o}}}}
 }
 
-// TestMeetingFamily: of two tables whose rules count nothing, one sees packets of the flow's family, and is named.
-func TestMeetingFamily(t *testing.T) {
-	for listen, want := range map[string]string{"10.0.0.2": "nft.ip.fw.input.uncounted",
-		"fd00::2": "nft.ip6.fw.input.uncounted"} {
+// TestMeetingRules: of two tables whose rules count nothing, one sees packets of the flow's family, and is named, unless
+// a rule that counts has counted packets, which may be others.
+func TestMeetingRules(t *testing.T) {
+	for _, c := range []struct {
+		listen  string
+		counted uint64
+		want    []string
+	}{
+		{"10.0.0.2", 0, []string{"nft.ip.fw.input.uncounted"}},
+		{"fd00::2", 0, []string{"nft.ip6.fw.input.uncounted"}},
+		{"10.0.0.2", 1, nil},
+	} {
 		trial, placed, out := sought("up")
-		placed.Flows[0].Listen = netip.MustParseAddr(listen)
+		placed.Flows[0].Listen = netip.MustParseAddr(c.listen)
 		path := watched("up", 15, 0)
-		path.nodes[1].Observation.Knobs = []model.HostSetting{{Name: "nft.ip.fw.input.uncounted", Value: "1"},
+		o := path.nodes[1].Observation
+		o.Knobs = []model.HostSetting{{Name: "nft.ip.fw.input.uncounted", Value: "1"},
 			{Name: "nft.ip6.fw.input.uncounted", Value: "1"}}
-		var facts []string
-		for _, l := range account(trial, placed, out, path).Flows[0].Meeting.Asks.Ledger.Lines {
-			for _, e := range l.Evidence {
-				if e.Role == model.RoleFact {
-					facts = append(facts, e.Counter)
-				}
-			}
-		}
-		if !slices.Equal(facts, []string{want}) {
-			t.Errorf("to %s: %q, want %s", listen, facts, want)
+		o.Counters = []model.Counter{{Name: "nft.inet.filter.input.5.packets", Unit: "skb", Whole: c.counted}}
+		facts := rulesNamed(account(trial, placed, out, path).Flows[0].Meeting.Asks)
+		if !slices.Equal(facts, c.want) {
+			t.Errorf("to %s, %d counted: %q, want %q", c.listen, c.counted, facts, c.want)
 		}
 	}
+}
+
+// rulesNamed are the settings that name rules which may have dropped packets.
+func rulesNamed(p model.Passage) (names []string) {
+	for _, l := range p.Ledger.Lines {
+		for _, e := range l.Evidence {
+			if e.Role == model.RoleFact {
+				names = append(names, e.Counter)
+			}
+		}
+	}
+	return names
 }
 
 // Calls of TCP that were seen dropped had not arrived, even if answers to others were dropped, too.
@@ -160,6 +175,29 @@ func TestStarUnmet(t *testing.T) {
 	}
 	if !slices.Equal(streams, []int{0, 1, 2, 3}) {
 		t.Errorf("dead streams %v", streams)
+	}
+}
+
+// The rule that lost the packets of one receiver of a star is named; those of several are not.
+func TestStarRule(t *testing.T) {
+	for blocked, want := range map[int][]string{1: {"nft.ip.fw.input.uncounted"}, 2: nil} {
+		trial, placed, out := sought("up/1", "up/2")
+		nodes := watched("up/1", 15, 0)
+		nodes.nodes[1].Name = "receiver-1"
+		nodes.nodes[1].Observation.Knobs = []model.HostSetting{{Name: "nft.ip.fw.input.uncounted", Value: "1"}}
+		for i := range placed.Flows {
+			placed.Flows[i].Flow.To = []string{"receiver-1", "receiver-2"}[i]
+			placed.Flows[i].Listen = netip.MustParseAddr("10.0.0.2")
+		}
+		if blocked == 1 {
+			out.Flows[1].Meeting = fleet.Meeting{}
+		}
+		trial.Flows = trial.Flows[:1]
+		trial.Flows[0].Name = "up"
+		asks := account(trial, placed, out, nodes).Flows[0].Meeting.Asks
+		if got := rulesNamed(asks); !slices.Equal(got, want) || asks.Ledger.Lines[0].Host != model.ManyReceivers {
+			t.Errorf("%d blocked: %q, want %q; %+v", blocked, got, want, asks.Ledger.Lines)
+		}
 	}
 }
 
