@@ -333,22 +333,6 @@ type Answer struct {
 	Seen   []Observation   // what the search made of them
 }
 
-// Tried is where single trials put the limit: the lowest load at which one lost too much, and the highest at which one
-// did not. It is at least as wide as the bounds.
-func (a Answer) Tried() (low, high float64) {
-	low, high = a.Lower, a.Upper
-	for _, o := range a.Seen {
-		switch lossy := o.Loss > a.Goal.LossRatio; {
-		case o.Flood || o.Unsent:
-		case lossy:
-			low = min(low, o.Load)
-		default:
-			high = max(high, o.Load)
-		}
-	}
-	return low, high
-}
-
 // Failed counts the trials at a load that lost more than the goal allows.
 func (a Answer) Failed(load float64) (n int) {
 	for _, o := range a.Seen {

@@ -42,9 +42,8 @@ Loss at the hosts of the sender and the receiver does not lower the answer: it t
 const (
 	freeLoss  = `[[{way}: at|At] most {loss_ratio:goal} lost|[{way}: no|No] loss]`
 	freeOf    = freeLoss + ` up to {throughput_pps}[ {each}][ {where}]`
-	freeTried = ` (next run: {holds_pps:next to fails_pps:next})| (single trials: {holds_pps:tried to ` +
-		`fails_pps:tried})`
-	freeNext = `[ Of {searches_count} searches in turn, the [{lower ?}lower|{even ?}lower middle|middle] one counts` +
+	freeAgain = ` (next run: {holds_pps:next to fails_pps:next})`
+	freeNext  = `[ Of {searches_count} searches in turn, the [{lower ?}lower|{even ?}lower middle|middle] one counts` +
 		`[{lower ?}|{two ?}, of two the lower one].][{range ?} The next run finds a rate in the range shown 19 times ` +
 		`in 20, if the path changes no more than it did between the searches.]`
 	freeFlood   = `[¶The path saturates at {receive_pps:flood range}.]`
@@ -52,10 +51,10 @@ const (
 )
 
 var ndrSentences = map[string]string{
-	"free.found": freeOf + `[` + freeTried + `| (fails at {fails_pps:fails})| (fails just above)].` +
+	"free.found": freeOf + `[` + freeAgain + `| (fails at {fails_pps:fails})| (fails just above)].` +
 		`[¶First losses[ ({flow})]: {first}.|{queue ?}¶Above {throughput_pps} a queue on the path grows.]` + freeFlood +
 		`[¶The link of {link_bps} carries no more.]`,
-	"free.link": freeOf + `[` + freeTried + `].[{below ?}|¶The link of {link_bps}[ to each of {receivers_count} ` +
+	"free.link": freeOf + `[` + freeAgain + `].[{below ?}|¶The link of {link_bps}[ to each of {receivers_count} ` +
 		`receivers] carries no more.]`,
 	"free.least": freeAtLeast,
 	"free.asked": freeAtLeast + `¶No higher rate was tried (--rate).`,
@@ -214,8 +213,8 @@ func lossFree(g table.Group, leading bool) []Finding {
 			out = append(out, say("free.wide", Doubt, "width_ratio", first.Search.Goal.WidthRatio))
 		}
 	}
-	if from, to, name := reach(g); name != "" {
-		f = f.with("holds_pps:"+name, from, "fails_pps:"+name, to)
+	if from, to, told := reach(g); told {
+		f = f.with("holds_pps:next", from, "fails_pps:next", to)
 	}
 	return slices.Concat([]Finding{f}, differ(g, first), randomLoss(first), bursts(first), out)
 }

@@ -106,42 +106,34 @@ func TypicalSearches(rows []table.Row) (out []table.Row) {
 // fewSearches is how many searches do not tell how far apart the next one may be.
 const fewSearches = 2
 
-// reach is where the next run's rate lies, by how far the searches of this one are apart; of a few, where their single
-// trials put the limit ("tried"). It has no name where readers see no more than the bounds of the one that counts.
-func reach(g table.Group) (from, to float64, name string) {
+// reach is where the next run's rate lies, by how far the searches of this one are apart. It is not told where readers
+// would see no more than the bounds of the search that counts.
+func reach(g table.Group) (from, to float64, told bool) {
 	typical, searches := typicalOf(g), ended(g)
-	if code := outcome(typical.Rows[0]); code != "free.found" && code != "free.link" {
-		return 0, 0, ""
+	code := outcome(typical.Rows[0])
+	if code != "free.found" && code != "free.link" || len(searches) <= fewSearches {
+		return 0, 0, false
 	}
 	low, high, sent := math.Inf(1), 0.0, 0.0
 	var rates []float64
-	from = math.Inf(1)
 	for _, r := range searches {
 		s := r.Search
-		if math.IsNaN(s.Throughput) || math.IsNaN(s.Upper) {
-			continue
+		if math.IsNaN(s.Throughput) || math.IsNaN(s.Upper) { // the next run may find no rate, too
+			return 0, 0, false
 		}
 		rates, sent = append(rates, s.Throughput), max(sent, s.Seen[0].Load)
 		low, high = min(low, s.Lower), max(high, s.Upper)
-		least, most := s.Tried()
-		from, to = min(from, least), max(to, most)
 	}
-	name = "tried"
-	if len(rates) > fewSearches && len(rates) == len(searches) { // else the next run may find no rate
-		least, most := table.NextOf(rates)
-		name, from = "next", min(low, max(least, g.Rows[0].Doc.Plan.Design.Search.MinPPS))
-		to = max(high, min(most, sent))
-	}
+	least, most := table.NextOf(rates)
+	from = min(low, max(least, g.Rows[0].Doc.Plan.Design.Search.MinPPS))
+	to = max(high, min(most, sent))
 	seen := func(a, b float64) bool { return unit.FormatPPS(a) != unit.FormatPPS(b) }
-	if len(rates) == 0 || !seen(from, typical.Middle("holds_pps")) && !seen(to, typical.Middle("fails_pps")) {
-		return 0, 0, ""
-	}
-	return from, to, name
+	return from, to, seen(from, typical.Middle("holds_pps")) || seen(to, typical.Middle("fails_pps"))
 }
 
 // NextRun says where the next run finds the rate of a group of searches; "" where that is not known.
 func NextRun(g table.Group) string {
-	if from, to, name := reach(g); name == "next" {
+	if from, to, told := reach(g); told {
 		last := unit.FormatPPS(to)
 		return unit.Bare(unit.FormatPPS(from), last) + "–" + last
 	}

@@ -14,7 +14,7 @@ const (
 	zhFree  = zhLoss + ` {throughput_pps}[（{each}）]`
 	zhLeast = zhLoss + `至少 {throughput_pps}[（{each}）]。`
 	zhNext  = `[依次搜索 {searches_count} 次，取[{lower ?}较低值|{even ?}中间两个值中较低的|中间值][{lower ?}|{two ?}；只有两次的取较低值]。][{range ?}若路径的变化不大于各次搜索之间的变化，下次运行 20 次中有 19 次落在所给范围内。]`
-	zhTried = `（下次运行：{holds_pps:next to fails_pps:next}）|（单次试验：{holds_pps:tried to fails_pps:tried}）`
+	zhAgain = `（下次运行：{holds_pps:next to fails_pps:next}）`
 	zhFlood = `[¶全速发送时饱和在 {receive_pps:flood range}。]`
 
 	zhTo    = `[{where}：][{source} ]到 {to} 完全不通`
@@ -80,9 +80,9 @@ var chineseSentences = map[string]string{
 	"curve.nothing": `{path} [{most ?}几乎完全不通：多数试验中|完全不通：]{sizes} 都没有收到包。[¶丢在{places}。]`,
 	"curve.free":    `不丢包最高 {receive_pps:free}（{where}）。`,
 
-	"free.found": zhFree + `[` + zhTried + `|（{fails_pps:fails} 时不达标）|（再快一点就不达标）]。` +
+	"free.found": zhFree + `[` + zhAgain + `|（{fails_pps:fails} 时不达标）|（再快一点就不达标）]。` +
 		`[¶最先出现的丢包[（{flow}）]：{first}。|{queue ?}¶超过 {throughput_pps}，路径上有队列不断变长。]` + zhFlood + `[¶{link_bps} 的链路已满。]`,
-	"free.link":  zhFree + `[` + zhTried + `]。[{below ?}|¶[到 {receivers_count} 个接收端的每条 ]{link_bps} 的链路已满。]`,
+	"free.link":  zhFree + `[` + zhAgain + `]。[{below ?}|¶[到 {receivers_count} 个接收端的每条 ]{link_bps} 的链路已满。]`,
 	"free.least": zhLeast,
 	"free.asked": zhLeast + `¶没有试更高的速率（--rate）。`,
 	"free.end":   zhLeast + `¶超过 {throughput_pps}，发送端或接收端主机开始丢包[（{first}）]，而路径仍然达标。`,
