@@ -532,8 +532,6 @@ var chineseTalk = map[string]string{
 	"ADDRESS":                      "地址",
 	"ENGINES":                      "引擎",
 	"ROOT":                         "root",
-	"KERNEL":                       "内核",
-	"CLOCK":                        "时钟",
 	"VERSION":                      "版本",
 	"ALLOWS":                       "允许",
 	"another pelt tune is at work": "另一个 pelt tune 正在运行",

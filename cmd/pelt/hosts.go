@@ -43,7 +43,7 @@ what they can do and what their owners allow.`,
 				for _, h := range hosts {
 					rows = append(rows, hostColumns(h))
 				}
-				return printColumns(w, "NAME\tADDRESS\tENGINES\tROOT\tKERNEL\tCLOCK\tVERSION\tALLOWS", rows)
+				return printColumns(w, "NAME\tADDRESS\tENGINES\tROOT\tVERSION\tALLOWS", rows)
 			})
 		},
 	}
@@ -63,6 +63,5 @@ func hostColumns(h fleet.AgentInfo) []string {
 	if h.Host.Privileged {
 		root = "yes"
 	}
-	return []string{h.ID, address, strings.Join(h.Engines, ","), root, h.Host.Kernel, h.Host.ClockSource, h.Version,
-		h.Limits.Trials(spoken())}
+	return []string{h.ID, address, strings.Join(h.Engines, ","), root, h.Version, h.Limits.Trials(spoken())}
 }

@@ -67,13 +67,14 @@ func encodeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// printColumns prints rows in columns below the names of these, which tabs part.
+// printColumns prints rows in columns below the names of these, which tabs part, as wide as the terminal.
 func printColumns(w io.Writer, names string, rows [][]string) error {
 	var heads []string
 	for name := range strings.SplitSeq(names, "\t") {
 		heads = append(heads, spoken().Say(name))
 	}
-	lines := plain.Table(append([][]string{heads}, rows...), 0)
+	width, _, _ := terminal(os.Stdout)
+	lines := plain.Table(append([][]string{heads}, rows...), width)
 	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
 	return err
 }

@@ -5,7 +5,6 @@
 package plain
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -214,16 +213,19 @@ func AtMost(lines []string, most, columns int) []string {
 func Fill(s string, columns int) string { return s + strings.Repeat(" ", max(columns-Width(s), 0)) }
 
 // Table sets rows in columns, with two spaces between. Where all together may be so wide at most, not 0, the widest
-// columns give way, and their cells go on below.
+// columns give way, and their cells go on below. No column becomes narrower than its longest word.
 func Table(rows [][]string, most int) (lines []string) {
 	const between = 2
-	var widths []int
+	var widths, least []int
 	for _, row := range rows {
 		for i, cell := range row {
 			if i == len(widths) {
-				widths = append(widths, 0)
+				widths, least = append(widths, 0), append(least, 0)
 			}
 			widths[i] = max(widths[i], Width(cell))
+			for _, p := range Pieces(Glue(Text(cell))) {
+				least[i] = max(least[i], Width(p.Text))
+			}
 		}
 	}
 	sum := -between
@@ -231,7 +233,16 @@ func Table(rows [][]string, most int) (lines []string) {
 		sum += w + between
 	}
 	for ; most > 0 && sum > most; sum-- {
-		widths[slices.Index(widths, slices.Max(widths))]--
+		widest := -1
+		for i, w := range widths {
+			if w > least[i] && (widest < 0 || w > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		widths[widest]--
 	}
 	for _, row := range rows {
 		cells, height := make([][]string, len(row)), 1

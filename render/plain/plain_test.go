@@ -136,6 +136,7 @@ func TestTable(t *testing.T) {
 	for most, want := range map[int]string{
 		0:  "Host    Speed|路由器  1 Gbit/s  of a long cable|b",
 		26: "Host    Speed|路由器  1 Gbit/s  of a|                  long|                  cable|b",
+		9:  "Host    Speed|路由器  1 Gbit/s  of a|                  long|                  cable|b", // no word is cut
 	} {
 		if got := strings.Join(Table(rows, most), "|"); got != want {
 			t.Errorf("at most %d: %q, want %q", most, got, want)
