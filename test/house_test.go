@@ -35,10 +35,10 @@ func TestHouse(t *testing.T) {
 	var picture strings.Builder
 	picture.WriteString(begin + "flowchart TD\n")
 	for _, from := range slices.Sorted(maps.Keys(imports)) {
-		for _, to := range slices.Sorted(maps.Keys(imports[from])) {
-			if !implied(imports, from, to) {
-				fmt.Fprintf(&picture, "    %s --> %s\n", from, to)
-			}
+		rooms := slices.DeleteFunc(slices.Sorted(maps.Keys(imports[from])),
+			func(to string) bool { return implied(imports, from, to) })
+		if len(rooms) > 0 {
+			fmt.Fprintf(&picture, "    %s --> %s\n", from, strings.Join(rooms, " & "))
 		}
 	}
 	picture.WriteString(end)
