@@ -263,7 +263,7 @@ var table = []row{
 	{name: "router: fq_codel late", needs: queue("fq_codel"), want: each("network/QDISC_CONGESTED"),
 		facts: `qdisc\.to-receiver\.fq_codel\.2:\.early_drops=\d+ skb`,
 		make: func(c *chain) func() {
-			return htb(c.router, toReceiver, 250_000, &netlink.FqCodel{Target: 1000, Interval: 1000})
+			return htb(c.router, toReceiver, 62_500, &netlink.FqCodel{Target: 1000, Interval: 1000})
 		}},
 	{name: "router: cake", needs: queue("cake"), want: each("network/QDISC_(DROP|OVERLIMIT)"),
 		facts: `qdisc\.to-receiver\.cake\.2:\.limit=20000 B`,

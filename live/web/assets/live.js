@@ -16,7 +16,7 @@ const human = (v, names) => {
   let text;
   if (a >= 99.95) text = fixed(0);
   else if (a >= 9.995) text = fixed(1);
-  else if (a === Math.trunc(a)) text = fixed(0);
+  else if (a === Math.trunc(a)) text = fixed(i > 0 ? 2 : 0);
   else if (a < 1e-4) text = v.toExponential(1).replace(".0e", "e").replace(/e-(\d)$/, "e-0$1");
   else if (a < 0.01) text = String(+v.toPrecision(2));
   else text = fixed(2);

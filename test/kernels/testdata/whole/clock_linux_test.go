@@ -17,7 +17,7 @@ import (
 // Whoever sets the time of a fleet's hosts changes nothing of a mesh: its cycles begin when they should, and no packet
 // counts as lost or as hours late.
 func TestTimeIsSet(t *testing.T) {
-	const every, cycles, code = 8 * time.Second, 3, "--code=heron-58-umber-otter-17-slate"
+	const every, cycles, code = 20 * time.Second, 3, "--code=heron-58-umber-otter-17-slate"
 	nodes := netbed.Chain(t, "near", "far")
 	near := peltproc.Host{T: t, In: nodes[0], Data: t.TempDir()}
 	far := peltproc.Host{T: t, In: nodes[1], Data: t.TempDir()}
