@@ -410,7 +410,7 @@ var generalSentences = map[string]string{
 		`(UDP_SEGMENT): they are counted, but which ones is not known`,
 	"why.ports-unfollowed":  `packets whose ports a NAT changes are not followed[: {text}]`,
 	"why.pieces-unfollowed": `later fragments of a packet are not followed[: {of}|: {text}]`,
-	"why.no-room":           `there was no room for a verdict on each packet beside the other flows`,
+	"why.no-room":           `the other flows left no room to list each dropped packet`,
 	"why.warmup-drops":      `TCP's drops in the warm-up count as well[: {text}]`,
 	"why.by-counters":       `a router under test is watched by its counters`,
 	"why.mtu-fault":         `the search failed: [{of}|{text}]`,

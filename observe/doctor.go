@@ -150,7 +150,7 @@ var checks = []check{
 			return "counters only: they tell where packets were lost, but not which", s.drops
 		}
 		if s.noReasons {
-			return "each packet that this kernel drops is listed, with its function: Linux 5.17 tells causes, too", ""
+			return "each packet that this kernel drops is listed with the function that dropped it; Linux 5.17 says why, too", ""
 		}
 		return "each packet that this kernel drops is listed with its cause", ""
 	}, "run as root, on Linux 5.5 or later with BTF (CONFIG_DEBUG_INFO_BTF=y)"},
