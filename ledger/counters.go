@@ -89,8 +89,8 @@ var families = map[string]string{
 	"Icmp": "Icmp", "Icmp6": "Icmp", "arp_cache": "neighbour", "ndisc_cache": "neighbour", "conntrack": "conntrack",
 }
 
-// sees reports whether rules of the packet filter see packets of an address family: whether those of the name of a
-// counter or setting do, as nft.ip6.filter.input.5.packets.
+// sees reports whether a table of the packet filter sees packets of an address family, 0 for any. The name of a counter
+// or setting tells which table it is of: nft.ip6.filter.input.5.packets.
 func sees(family int, name string) bool {
 	switch tool, rest, _ := strings.Cut(name, "."); {
 	case tool == "iptables" || strings.HasPrefix(rest, "ip."):
