@@ -14,6 +14,7 @@ import (
 
 	"pelt/finding"
 	"pelt/plan"
+	"pelt/render/plain"
 	"pelt/test/golden"
 )
 
@@ -91,7 +92,7 @@ func TestErrorsInChinese(t *testing.T) {
 
 // TestHelpInChinese: what --help says of each command is Chinese, but for names and examples, with --lang anywhere.
 func TestHelpInChinese(t *testing.T) {
-	english := regexp.MustCompile(`\b(the|and|of|is|with|in place)\b`)
+	english := regexp.MustCompile(`\b(the|and|of|is|with|in place)\b|\(default`)
 	walk(newRoot(io.Discard, io.Discard), func(c *cobra.Command) {
 		var out, said strings.Builder
 		args := append(strings.Fields(c.CommandPath())[1:], "--help-all", "--lang", "zh")
@@ -104,6 +105,11 @@ func TestHelpInChinese(t *testing.T) {
 		}
 		if !regexp.MustCompile(`\p{Han}{4}`).MatchString(text) {
 			t.Errorf("pelt %s is not Chinese:\n%s", strings.Join(args, " "), text)
+		}
+		for line := range strings.Lines(text) {
+			if n := plain.Width(strings.TrimRight(line, "\n")); n > helpWidth() && strings.HasPrefix(line, "      ") {
+				t.Errorf("pelt %s: %d columns: %s", strings.Join(args, " "), n, line)
+			}
 		}
 	})
 }
