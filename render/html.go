@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -93,9 +94,19 @@ func (m *Markup) list(title string, items []string, class string) {
 	}
 	m.Put(`<section class="$1"><h3>$2</h3><ul>`, class, title)
 	for _, item := range items {
-		m.Put("<li>$1</li>", glued(item))
+		m.Put("<li>")
+		m.sentence(item)
+		m.Put("</li>")
 	}
 	m.Put("</ul></section>")
+}
+
+// flags are those of commands. A browser would break a line behind their hyphens.
+var flags = regexp.MustCompile(`--[a-z][a-z-]*`)
+
+// sentence writes a text, or a command, in which no line breaks within a flag.
+func (m *Markup) sentence(text string) {
+	m.constant(flags.ReplaceAllString(escape(glued(text)), `<span class="flag">$0</span>`))
 }
 
 func (m *Markup) steps(next []view.Step) {
@@ -107,8 +118,13 @@ func (m *Markup) steps(next []view.Step) {
 	}
 	m.Put(`<section class="next"><h3>{Next}</h3>`)
 	for _, s := range next {
-		m.Put("<p>$1 ", glued(s.Text))
-		m.Optional("code", glued(s.Command), "")
+		m.Put("<p>")
+		m.sentence(s.Text + " ")
+		if s.Command != "" {
+			m.Put("<code>")
+			m.sentence(s.Command)
+			m.Put("</code>")
+		}
 		m.Put("</p>")
 	}
 	m.Put("</section>")

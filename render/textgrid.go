@@ -250,7 +250,7 @@ func (t *texter) cells(table view.Table) (cells [][]string, widths []int) {
 		for j, row := range table.Rows {
 			text, note := wordsOf(c, cellOf(row, i))
 			if note != "" {
-				text += " (" + note + ")"
+				text = t.language.Bracketed(text, note)
 			}
 			cells[j+1] = append(cells[j+1], plain.Cut(plain.Spaces(text), most))
 		}

@@ -45,7 +45,7 @@ func (u Unit) Format(v float64) string {
 		return FormatPPS(v)
 	case u == BPS:
 		return FormatBits(v)
-	case u == Seconds && math.Abs(v) >= 7200:
+	case u == Seconds && (math.Abs(v) >= 7200 || v != 0 && math.Mod(v, 3600) == 0):
 		return significant(v/3600) + " h"
 	case u == Seconds:
 		return FormatNanos(v * 1e9)

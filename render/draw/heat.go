@@ -103,8 +103,16 @@ func shades(p *Picture, c view.Chart, e extent, ink Ink) {
 	y := p.Height + 10
 	p.Height += 32
 	low, high := c.Z.Unit.Format(e.low), c.Z.Unit.Format(e.high)
+	words := c.Z.Label
+	if c.Z.Log && e.low > 0 {
+		words += c.Language.Say(", logarithmic")
+	}
 	x := textWidth(low, small) + 8
-	step := min(6, (p.Width-x-textWidth(high, small)-10)/steps)
+	room := p.Width - x - textWidth(high, small) - 10
+	step := min(6, room/steps)
+	if beside := (room - textWidth(words, small) - 14) / steps; beside > 3 {
+		step = min(6, beside) // the words have their place, too
+	}
 	if step <= 0 {
 		return
 	}
@@ -115,10 +123,6 @@ func shades(p *Picture, c view.Chart, e extent, ink Ink) {
 	x += steps*step + 8
 	p.print(x, y+10, label{text: high, size: small, ink: Soft})
 	x += textWidth(high, small) + 14
-	words := c.Z.Label
-	if c.Z.Log && e.low > 0 {
-		words += c.Language.Say(", logarithmic")
-	}
 	if room := p.Width - x; room > 40 {
 		p.print(x, y+10, label{text: fit(words, small, room), size: small, ink: Soft})
 	}

@@ -38,6 +38,17 @@ func TestLabels(t *testing.T) {
 	})
 }
 
+// TestShades: below a map stands whole what its shades mean, also on a phone.
+func TestShades(t *testing.T) {
+	for _, label := range []string{"Goodput", "有效吞吐"} {
+		p := Picture{Width: 358}
+		shades(&p, view.Chart{Z: view.Axis{Unit: unit.BPS, Label: label}}, extent{low: 21.5e6, high: 96.6e6}, Text)
+		if !slices.ContainsFunc(p.Shapes, func(s Shape) bool { return s.Text == label }) {
+			t.Errorf("%q is cut: %+v", label, p.Shapes[len(p.Shapes)-1])
+		}
+	}
+}
+
 func checkLabels(t *rapid.T, p Picture, c view.Chart) {
 	var dots []Shape
 	count := map[string]int{}

@@ -26,4 +26,10 @@ func term(s string) (longest int) {
 }
 
 // measures are words that a number stands before: 3 个.
-const measures = "个次条台对种组项处级行列轮段位倍秒天"
+const measures = "个次条台对种组项处级行列轮段位倍秒天字核帧页份"
+
+// counted are words that a number stands behind: 第 3 次, 每 8 ms.
+const counted = "第每约"
+
+// held are words that stay with the figure and its unit before them: 64 B 帧, 64 B 时, 560 µs 以内.
+const held = "帧时以内起后前"

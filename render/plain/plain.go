@@ -85,14 +85,17 @@ func splitsFigure(s string, at int) bool {
 	return joins(at-1) && joins(at)
 }
 
-// Glue puts spaces that break no line into figures and between them and their units: "1 400 kpps".
+// Glue puts spaces that break no line into figures, and between them and what belongs to them: "1 400 kpps", "第 3 次".
 func Glue(s string) string {
 	words := strings.Split(s, " ")
 	var out strings.Builder
 	for i, w := range words {
 		switch {
 		case i == 0:
-		case endsInDigit(words[i-1]) && (continues(strings.TrimRight(narrow(w), ".,;:)")) || measured(w)):
+		case endsInDigit(words[i-1]) && (continues(strings.TrimRight(narrow(w), ".,;:)")) || begins(w, measures)),
+			endsIn(words[i-1], counted) && begins(w, digits),
+			i > 1 && endsInDigit(words[i-2]) && (continues(words[i-1]) && begins(w, held) ||
+				(words[i-1] == "h" || words[i-1] == "min") && begins(w, digits)):
 			out.WriteString("\u00a0")
 		default:
 			out.WriteByte(' ')
@@ -110,12 +113,19 @@ func narrow(word string) string {
 	return word
 }
 
-func endsInDigit(s string) bool { return s != "" && s[len(s)-1] >= '0' && s[len(s)-1] <= '9' }
+func endsInDigit(s string) bool { return endsIn(s, digits) }
 
-// measured reports whether a word begins with one that counts: 个.
-func measured(s string) bool {
-	r, _ := utf8.DecodeRuneInString(s)
-	return strings.ContainsRune(measures, r)
+const digits = "0123456789"
+
+// begins and endsIn report whether a word begins, or ends, with one of some characters.
+func begins(s, with string) bool {
+	r, size := utf8.DecodeRuneInString(s)
+	return size > 0 && strings.ContainsRune(with, r)
+}
+
+func endsIn(s, with string) bool {
+	r, size := utf8.DecodeLastRuneInString(s)
+	return size > 0 && strings.ContainsRune(with, r)
 }
 
 // continues reports whether a word goes on with the figure before it: it is a unit, or thousands.
@@ -140,7 +150,7 @@ type Piece struct{ Before, Text string } // Before is the space before it, or no
 
 // Marks that begin no line, and marks that end none, in text of wide characters.
 const (
-	closing = "。，；：、！？）》」』”…·.,;:!?)%"
+	closing = "。，；：、！？）》」』”…·.,;:!?)%\u00a0"
 	opening = "（《「『“(≥\u00a0"
 )
 
