@@ -113,22 +113,3 @@ func TestRandomOnOffTimes(t *testing.T) {
 		}
 	}
 }
-
-var sink int64
-
-func BenchmarkDue(b *testing.B) {
-	mean := schedule(b, "1Mpps")
-	for name, s := range map[string]Schedule{
-		"even": Even(mean), "poisson": Poisson(mean, 1), "random on-off": RandomOnOff(mean, ms, ms,
-			1), "ramp": Ramp(mean, schedule(b, "2Mpps"), 1000_000*ms),
-		"burst": Burst(mean, 64), "trace": Trace(mean, []int64{1, 1000, 17, 0, 40_000}),
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			next := s(0, 1)
-			for b.Loop() {
-				sink += next()
-			}
-		})
-	}
-}

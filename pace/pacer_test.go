@@ -137,49 +137,6 @@ func walk(t *rapid.T, p *Pacer, due []int64, phase int64) {
 	}
 }
 
-func TestPunctualSenderForfeitsNothing(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := drawSchedule(t)
-		phase := min(100*ms, s.due(20_000))
-		streams := rapid.SampledFrom([]int{3, 1, 8}).Draw(t, "streams")
-		for i := range streams {
-			p := New(s, Stream{Number: i, Streams: streams, Length: phase, Slots: math.MaxUint64, PPS: 1000,
-				Burst: rapid.SampledFrom([]int{0, 64}).Draw(t, "burst")})
-			var sent uint64
-			for at, ok := p.Next(); ok; at, ok = p.Next() {
-				n, _ := p.Take(at)
-				sent += n
-			}
-			late, held := p.GivenUp()
-			if planned := p.Planned(phase); late+held > 0 && p.burst == 0 && p.patience > phase ||
-				sent+late+held != planned {
-				t.Fatalf("sent %d of %d, late %d, held %d", sent, planned, late, held)
-			}
-		}
-	})
-	for _, c := range []struct {
-		rate  unit.Rate
-		phase int64
-		want  uint64
-	}{
-		{unit.PacketRate(3), 1_000_000_000, 3},
-		{unit.PacketRate(150_000), 2_000_000_000, 300_000},
-		{unit.IntervalRate(5 * time.Millisecond), 1_000_000_001, 201},
-		{unit.PacketRate(333_333), 3_000_000_000, 999_999},
-	} {
-		s, _ := c.rate.Schedule(64)
-		p := New(Even(s), Stream{Length: c.phase, Slots: math.MaxUint64, PPS: s.PPS()})
-		var sent uint64
-		for at, ok := p.Next(); ok; at, ok = p.Next() {
-			n, _ := p.Take(at)
-			sent += n
-		}
-		if late, held := p.GivenUp(); sent != c.want || late+held != 0 {
-			t.Errorf("%v for %d ns: sent %d, late %d, held %d; want %d", c.rate, c.phase, sent, late, held, c.want)
-		}
-	}
-}
-
 // A sender that stalls catches up at twice the rate, and gives up what is later than
 // the limit; above 100 kpps it sends the slots of 20 us a call.
 func TestStall(t *testing.T) {
@@ -283,34 +240,5 @@ func TestPlanned(t *testing.T) {
 	p.Take(7 * ms)
 	if got := p.Planned(9 * ms); got != 10 {
 		t.Errorf("%d slots are planned in 9 ms, want 10", got)
-	}
-}
-
-var taken uint64
-
-// BenchmarkPacer is what pacing a packet costs that leaves on time.
-func BenchmarkPacer(b *testing.B) {
-	mean, err := unit.ParseRate("1Mpps")
-	if err != nil {
-		b.Fatal(err)
-	}
-	s, _ := mean.Schedule(64)
-	for _, c := range []struct {
-		name     string
-		schedule Schedule
-	}{{"EvenGaps", Even(s)}, {"Poisson", Poisson(s, 1)}, {"Burst", Burst(s, 16)}, {"OnOff", OnOff(s, 10*ms, 10*ms)}} {
-		b.Run(c.name, func(b *testing.B) {
-			p := New(c.schedule, Stream{Length: Never, Slots: math.MaxUint64, PPS: 1e6})
-			b.ReportAllocs()
-			for b.Loop() {
-				at, ok := p.Next()
-				if !ok {
-					b.Fatal("no slot is left")
-				}
-				n, _ := p.Take(at)
-				taken += n
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(max(p.next, 1)), "ns/packet")
-		})
 	}
 }
