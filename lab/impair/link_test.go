@@ -6,18 +6,6 @@ import (
 	"time"
 )
 
-func TestNothingAskedChangesNothing(t *testing.T) {
-	l := New(Settings{Seed: 1})
-	for i := range int64(1000) {
-		if f, want := l.Offer(i, 100), (Fate{Copies: 1, Copy: [2]Copy{{At: i, Flip: -1}}}); f != want {
-			t.Fatalf("got %+v, want %+v", f, want)
-		}
-	}
-	if frames, bytes := l.Waiting(999); frames != 0 || bytes != 0 {
-		t.Errorf("%d frames and %d B wait", frames, bytes)
-	}
-}
-
 // A time that falls counts as the latest so far.
 func TestTimesDoNotFall(t *testing.T) {
 	l := New(Settings{Delay: time.Microsecond})
