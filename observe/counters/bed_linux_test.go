@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/netbed"
-	"pelt/model"
 )
 
 const (
@@ -96,15 +95,6 @@ func drain(t testing.TB, s netbed.Socket) (n uint64) {
 			t.Fatal(err)
 		}
 	}
-}
-
-func find(counters []model.Counter, name string) (c model.Counter) {
-	for _, one := range counters {
-		if one.Name == name {
-			c = one
-		}
-	}
-	return c
 }
 
 // sum is the value of all readings with a name.

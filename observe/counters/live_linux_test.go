@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/google/nftables"
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/netbed"
@@ -117,27 +116,6 @@ func TestThreadsReadTheirOwn(t *testing.T) {
 	}
 	if d := w.sender.Read().Settling(); d != 0 {
 		t.Errorf("a veth settles in %v", d)
-	}
-}
-
-func TestInterfaceMadeAnew(t *testing.T) {
-	w := newWire(t, 1)
-	w.send(t, receiverPort)
-	from, _ := w.settle(t)
-	w.Sender.Link("va", func(l netlink.Link) error {
-		if err := netlink.LinkDel(l); err != nil {
-			return err
-		}
-		attrs := netlink.NewLinkAttrs()
-		attrs.Name = "va"
-		return netlink.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: "v1"})
-	})
-	all := Diff(Snapshot{}, from, Snapshot{}, w.sender.Read(), 0)
-	if c := find(all, "dev.va.tx_packets"); !c.Reset || c.Whole != 0 || c.Before != some {
-		t.Errorf("%+v; want a reset after %d", c, some)
-	}
-	if c := find(all, "Ip.OutRequests"); c.Name == "" || c.Reset {
-		t.Errorf("%+v", c)
 	}
 }
 

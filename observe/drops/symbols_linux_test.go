@@ -5,8 +5,6 @@ package drops
 import (
 	"os"
 	"testing"
-
-	"pelt/internal/testenv"
 )
 
 // somewhere are addresses in functions of the kernel and of its modules.
@@ -47,39 +45,5 @@ func TestFunctionOf(t *testing.T) {
 	}
 	if got, ok := m.names.namer.name(&m.kernel, 1); ok {
 		t.Errorf("an address in no function is in %v", got)
-	}
-}
-
-func BenchmarkFunctionOf(b *testing.B) {
-	testenv.Root(b)
-	addresses := somewhere(b)[:3]
-	m, err := Open(1024)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer m.Close()
-	b.Run("list", func(b *testing.B) {
-		for b.Loop() {
-			if _, _, err := kernelFunctions(addresses); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	for _, fresh := range []bool{true, false} {
-		b.Run(map[bool]string{true: "program, loaded anew", false: "program"}[fresh], func(b *testing.B) {
-			var n namer
-			for b.Loop() {
-				if fresh {
-					_ = detach(nil, n.program)
-					n = namer{}
-				}
-				for _, at := range addresses {
-					if _, ok := n.name(&m.kernel, at); !ok {
-						b.Fatal("no name")
-					}
-				}
-			}
-			_ = detach(nil, n.program)
-		})
 	}
 }
