@@ -136,7 +136,7 @@ func places(t *testing.T) {
 }
 
 // hubAt is a hub with a code that listens.
-func hubAt(t *testing.T, change func(*HubConfig)) *Hub {
+func hubAt(t testing.TB, change func(*HubConfig)) *Hub {
 	t.Helper()
 	cfg := HubConfig{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Code: testCode}
 	if change != nil {

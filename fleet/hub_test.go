@@ -218,10 +218,7 @@ func TestPortInUse(t *testing.T) {
 // whose connection was cut for a moment.
 func TestLastAnswersAreHeard(t *testing.T) {
 	t.Parallel()
-	h, err := StartHub(HubConfig{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Code: testCode, Joins: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := hubAt(t, func(c *HubConfig) { c.Joins = true })
 	a, err := h.Join(agentOn(newWire(), "far"))
 	if err != nil {
 		t.Fatal(err)

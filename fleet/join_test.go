@@ -38,11 +38,7 @@ func joinAs(t testing.TB, hub HubAddress, cfg AgentConfig) (info AgentInfo) {
 
 func openHub(t testing.TB) HubAddress {
 	t.Helper()
-	h, err := StartHub(HubConfig{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Code: testCode, Joins: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = h.Close() })
+	h := hubAt(t, func(c *HubConfig) { c.Joins = true })
 	return HubAddress{Addr: h.Addr(), Code: testCode}
 }
 

@@ -300,27 +300,6 @@ func TestTrialErrors(t *testing.T) {
 
 func TestTrialCut(t *testing.T) {
 	t.Parallel()
-	t.Run("interrupted", func(t *testing.T) {
-		t.Parallel()
-		w := newWire()
-		c := quick(t, agentOn(w, "near"), agentOn(w, "far"))
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() {
-			for w.delivered() == 0 {
-				time.Sleep(time.Millisecond)
-			}
-			cancel()
-		}()
-		out, err := c.RunTrial(ctx, upTrial("near", "far", time.Minute), nil)
-		if err != nil || said(out.Cut) != "interrupted" || out.Flows[0].Send == nil || out.Flows[0].Receive == nil {
-			t.Fatalf("got %+v, %v; want both ends' partial reports", out, err)
-		}
-		if left := out.Flows[0].Send.Send.Accepted; out.Flows[0].Receive.Receive.Tally.Late != left {
-			t.Errorf("%d packets left, and the receiver was drained of %d", left,
-				out.Flows[0].Receive.Receive.Tally.Late)
-		}
-		nothingOpen(t, w)
-	})
 	t.Run("before it began", func(t *testing.T) {
 		t.Parallel()
 		w := newWire()
@@ -390,13 +369,8 @@ func TestTrialCut(t *testing.T) {
 func TestNoLeaks(t *testing.T) {
 	before := runtime.NumGoroutine()
 	w := newWire()
-	ctx, cancel := context.WithCancel(context.Background())
-	ready, ended := make(chan netip.AddrPort, 1), make(chan error, 1)
-	go func() {
-		ended <- Serve(ctx, ServeConfig{HubConfig: HubConfig{Code: "a-10-b"}, Agent: agentOn(w, "far"),
-			Ready: func(at netip.AddrPort) { ready <- at }})
-	}()
-	addr := <-ready
+	s := serve(t, w, func(c *ServeConfig) { c.Listen, c.Code = netip.AddrPort{}, "a-10-b" })
+	addr, ctx := s.addr, context.Background()
 	if !addr.IsValid() || addr.Port() == 0 {
 		t.Fatalf("listening on %v", addr)
 	}
@@ -424,10 +398,7 @@ func TestNoLeaks(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	cancel()
-	if err := <-ended; err != nil {
-		t.Errorf("Serve: %v", err)
-	}
+	s.stop()
 	testenv.Await(t, "goroutines gone", func() bool {
 		return runtime.NumGoroutine() <= before
 	})
