@@ -47,17 +47,30 @@ func iperfClients(t *testing.T, args ...string) (host peltproc.Host, run func(li
 
 var explained = regexp.MustCompile(`pelt explain (\S+)`)
 
-// checkIperfTCP: what the client counted and what came are equal where an amount ends the test. A time ends each side's
-// count by its own clock.
-func checkIperfTCP(t *testing.T, line string, r model.Result, said iperfEnd) {
-	f := r.Flows[0]
-	if f.TCP == nil || f.TCP.ReceivedBytes != said.End.Received.Bytes || f.TCP.SentBytes != said.End.Sent.Bytes ||
-		f.TCP.Retransmits != said.End.Sent.Retransmits || f.TCP.SegmentsIn == 0 || f.GoodputBPS == 0 {
-		t.Errorf("iperf3 says %+v, the run %+v", said.End, f.TCP)
+// iperfRun has iperf3 of one host test another one that runs pelt serve --iperf3. It returns what the client says, and
+// the run that is kept of its test.
+func iperfRun(t *testing.T, from, to *netbed.Node, line string) (said iperfEnd, r model.Result) {
+	t.Helper()
+	testenv.Tool(t, "iperf3")
+	work := t.TempDir()
+	host := at(to, work)
+	server := host.Start("serve", "--iperf3")
+	server.Await("--get-server-output")
+	words := strings.Fields("-J --get-server-output " + line + " -c " + to.IP(false).String())
+	client := peltproc.Host{T: t, In: from}.Launch(exec.Command("iperf3", words...))
+	err := client.Wait()
+	if err != nil || json.Unmarshal([]byte(client.Out.String()), &said) != nil {
+		t.Fatalf("%v\n%s\n%s", err, client, server)
 	}
-	if !strings.Contains(line, "-t ") && (f.TCP.ReceivedBytes != f.TCP.SentBytes || r.Why.Has(model.SenderStalled)) {
-		t.Errorf("%v: %d B sent, %d B received", r.Why, f.TCP.SentBytes, f.TCP.ReceivedBytes)
+	id := explained.FindStringSubmatch(said.Output)
+	if id == nil {
+		t.Fatalf("the client is told %q", said.Output)
 	}
+	file := filepath.Join(work, "run.json")
+	if out, err := host.Run("report", id[1], "--json", file); orInvalid(err) != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return said, document(t, file, "").Results[0]
 }
 
 // TestIperfClientsMany: twenty clients at once, from one host. None is refused, and none sends more than it may.
@@ -87,37 +100,27 @@ func TestIperfClientsMany(t *testing.T) {
 	clients.Wait()
 }
 
-// TestIperfClientSendsAgain: behind a router with a short queue, a client over TCP is told how much it sent again.
+// TestIperfClientSendsAgain: behind a router with a short queue, a client over TCP is told how much it sent again. What
+// it counted and what came are equal, for an amount ends the test.
 func TestIperfClientSendsAgain(t *testing.T) {
 	t.Parallel()
-	testenv.Tool(t, "iperf3")
-	nodes, work := netbed.Chain(t, "client", "router", "server"), t.TempDir()
+	nodes := netbed.Chain(t, "client", "router", "server")
 	nodes[1].TBF("to-server", netlink.HANDLE_ROOT, 2_500_000, 20_000)
-	host := at(nodes[2], work)
-	server := host.Start("serve", "--iperf3")
-	server.Await("--get-server-output")
-	line := "-J --get-server-output -n 2M -c " + nodes[2].IP(false).String()
-	client := peltproc.Host{T: t, In: nodes[0]}.Launch(exec.Command("iperf3", strings.Fields(line)...))
-	err := client.Wait()
-	var said iperfEnd
-	if err != nil || json.Unmarshal([]byte(client.Out.String()), &said) != nil {
-		t.Fatalf("%v\n%s\n%s", err, client, server)
+	said, r := iperfRun(t, nodes[0], nodes[2], "-n 2M")
+	if !strings.Contains(said.Output, " again") {
+		t.Errorf("the client is told %q", said.Output)
 	}
-	id := explained.FindStringSubmatch(said.Output)
-	if id == nil || !strings.Contains(said.Output, " again") {
-		t.Fatalf("the client is told %q", said.Output)
+	f := r.Flows[0]
+	if f.TCP == nil || f.TCP.ReceivedBytes != said.End.Received.Bytes || f.TCP.SentBytes != said.End.Sent.Bytes ||
+		f.TCP.Retransmits != said.End.Sent.Retransmits || f.TCP.SegmentsIn == 0 || f.GoodputBPS == 0 ||
+		f.TCP.ReceivedBytes != f.TCP.SentBytes || r.Why.Has(model.SenderStalled) {
+		t.Fatalf("iperf3 says %+v, the run %v, %+v", said.End, r.Why, f.TCP)
 	}
-	file := filepath.Join(work, "run.json")
-	if out, err := host.Run("report", id[1], "--json", file); orInvalid(err) != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	r := document(t, file, "").Results[0]
-	checkIperfTCP(t, line, r, said)
-	sum := r.Flows[0].Ledger.Unattributed
-	for _, l := range r.Flows[0].Ledger.Lines {
+	sum := f.Ledger.Unattributed
+	for _, l := range f.Ledger.Lines {
 		sum += l.Packets
 	}
-	if f := r.Flows[0]; f.Lost == 0 || f.Lost != said.End.Sent.Retransmits || sum != f.Lost {
+	if f.Lost == 0 || f.Lost != said.End.Sent.Retransmits || sum != f.Lost {
 		t.Errorf("iperf3 sent %d again, the run %d: %+v", said.End.Sent.Retransmits, f.Lost, f.Ledger)
 	}
 }
@@ -125,28 +128,10 @@ func TestIperfClientSendsAgain(t *testing.T) {
 // TestIperfServedQueue: what an iperf3 client misses of a test with -R died in this host's own queue, and both are told so.
 func TestIperfServedQueue(t *testing.T) {
 	t.Parallel()
-	testenv.Tool(t, "iperf3")
-	nodes, work := netbed.Chain(t, "client", "server"), t.TempDir()
+	nodes := netbed.Chain(t, "client", "server")
 	nodes[1].TBF("eth0", netlink.HANDLE_ROOT, 250_000, 20_000)
-	host := at(nodes[1], work)
-	server := host.Start("serve", "--iperf3")
-	server.Await("--get-server-output")
-	line := "-J --get-server-output -u -R -l 1000 -b 4M -t 1 -c " + nodes[1].IP(false).String()
-	client := peltproc.Host{T: t, In: nodes[0]}.Launch(exec.Command("iperf3", strings.Fields(line)...))
-	err := client.Wait()
-	var said iperfEnd
-	if err != nil || json.Unmarshal([]byte(client.Out.String()), &said) != nil {
-		t.Fatalf("%v\n%s\n%s", err, client, server)
-	}
-	id := explained.FindStringSubmatch(said.Output)
-	if id == nil {
-		t.Fatalf("the client is told %q", said.Output)
-	}
-	file := filepath.Join(work, "run.json")
-	if out, err := host.Run("report", id[1], "--json", file); orInvalid(err) != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	f := document(t, file, "").Results[0].Flows[0]
+	said, r := iperfRun(t, nodes[0], nodes[1], "-u -R -l 1000 -b 4M -t 1")
+	f := r.Flows[0]
 	t.Logf("iperf3 says %+v, %+v; the run %d of %d lost, %+v; told %q", said.End.Sent, said.End.Received, f.Lost, f.Attempted,
 		f.Ledger.Lines, said.Output)
 	if f.Attempted != said.End.Sent.Packets || f.Lost < said.End.Received.Lost || f.Lost == 0 {
