@@ -71,7 +71,7 @@ func TestNightlyLivePage(t *testing.T) {
 	h.CloseClientConnections()
 	tab.Until(`document.getElementById("problem").textContent !== ""`)
 	samples(stream, 21, 99_000, 98_000)
-	tab.Until(`document.getElementById("status").textContent.includes("98.0 kpps") && document.getElementById("problem").textContent === ""`)
+	tab.Until(`document.getElementById("status").textContent.includes("98.0\u00a0kpps") && document.getElementById("problem").textContent === ""`)
 	stream.Publish(live.Event{Done: &live.Done{}})
 	tab.Until(`document.getElementById("stop").hidden && document.getElementById("status").textContent === "The test has ended"`)
 	if list := tab.Problems(); len(list) > 0 &&

@@ -32,7 +32,7 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 		sum, _ := s.runs.find(id)
 		names = append(names, Called(sum))
 		if slices.Contains(names[:i], names[i]) {
-			names[i] += ", " + id
+			names[i] = of(r).Join([]string{names[i], id})
 		}
 		doc.Language = of(r)
 		docs, pages = append(docs, &doc), append(pages, view.Run(&doc))

@@ -73,12 +73,12 @@ func (f *feed) take(e live.Event) {
 // flush sends a message of the events that wait; there may be more of them.
 func (f *feed) flush() error {
 	m := message{Events: f.wait[:min(len(f.wait), mostEvents)],
-		Now: now{Verdict: plain.Glue(f.now.Verdict()), Losses: f.now.Losses()}}
+		Now: now{Verdict: plain.Glue(f.now.Verdict()), Losses: plain.Glue(f.now.Losses())}}
 	if f.now.Next != nil {
 		status := f.now
 		status.Account = nil // stands below
 		for _, field := range status.Status(f.now.Time) {
-			m.Now.Status = append(m.Now.Status, field.Text)
+			m.Now.Status = append(m.Now.Status, plain.Glue(field.Text))
 		}
 	}
 	text, err := json.Marshal(m)

@@ -11,6 +11,7 @@ import (
 
 	"pelt/finding"
 	"pelt/render"
+	"pelt/render/plain"
 	"pelt/run"
 	"pelt/store"
 )
@@ -131,7 +132,7 @@ func row(m *render.Markup, sum store.Summary) {
 	tags(m, sum.Tags)
 	m.Put(" ")
 	m.Optional("span", when(sum.State != store.Complete, m.Say(sum.State)), "state")
-	m.Optional("p", run.Headline(m.Language, sum), "")
+	m.Optional("p", plain.Glue(run.Headline(m.Language, sum)), "")
 	far := progress(m.Language, sum)
 	m.Put(`<small>$1 · $2$3<span class="id">$4</span></small></div></li>`+"\n",
 		sum.Started.Local().Format(m.Say("2 Jan 2006, 15:04")),
@@ -162,9 +163,8 @@ func tools(m *render.Markup, sum store.Summary) {
 <a href="/run/$1/$1.csv" download>CSV</a></p>
 <details><summary>{Name and tags}</summary>
 <form method="post" action="/run/$1">
-<label for="name">{Name}</label> <input id="name" name="name" value="$2" maxlength="80" autocomplete="off">
-<label for="tags">{Tags}</label>
-<input id="tags" name="tags" value="$3" autocomplete="off" aria-describedby="taghint">
+<label>{Name} <input id="name" name="name" value="$2" maxlength="80" autocomplete="off"></label>
+<label>{Tags} <input id="tags" name="tags" value="$3" autocomplete="off" aria-describedby="taghint"></label>
 <small id="taghint">{At most 8 words}</small>
 <button>{Save}</button></form></details>
 <form method="post" action="/delete"><input type="hidden" name="run" value="$1">

@@ -45,7 +45,7 @@ func TestNightlyRunsInBrowser(t *testing.T) {
 	tab.Until(`document.readyState === "complete" && document.querySelector("#tray") !== null && rows.children.length === 3`)
 	tab.Run(`document.querySelector('input[value="` + a + `"]').click(); document.querySelector('input[value="` + b +
 		`"]').click()`)
-	tab.Until(`tray.textContent.includes("(baseline), 2.")`)
+	tab.Until(`tray.textContent.includes("(baseline); 2.")`)
 	tab.Run(`document.querySelector(".tray button").click()`)
 	tab.Until(`location.search === "?run=` + a + `&run=` + b + `" && document.querySelectorAll("figure").length > 1`)
 	tab.Look("compare")

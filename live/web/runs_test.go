@@ -61,6 +61,7 @@ func TestRunPages(t *testing.T) {
 		{"all", "GET", "/", nil, 200, "3 runs", "match"},
 		{"some", "GET", "/?q=LAB%3A+" + b[:13], nil, 200, "of 3 runs match", "<script>alert"},
 		{"none", "GET", "/?q=%3Cb%3Enothing", nil, 200, "0 of 3 runs match", "<b>nothing"},
+		{"figures with their units", "GET", "/", nil, 200, "402\u00a0kpps", "402 kpps"},
 		{"a page", "GET", "/run/" + a, nil, 200, "How it was measured", ""},
 		{"no name and no tags", "GET", "/run/" + b, nil, 200, "Take away", "<b></b>"},
 		{"untrusted words", "GET", "/run/" + bad, nil, 200, "&lt;script&gt;", "<script>alert"},
@@ -143,7 +144,7 @@ func TestLanguages(t *testing.T) {
 		{"zh-CN", "/", "<h1>运行记录</h1>", "Kept runs"},
 		{"de,en;q=0.8", "/", "<h1>Kept runs</h1>", "运行记录"},
 		{"zh", "/assets/words.js", `"The test has ended":"测试已结束"`, ""},
-		{"zh", "/run/nosuch", "没有这次运行", ""},
+		{"zh", "/run/nosuch", "不存在", ""},
 	} {
 		body := ask(s, "GET", c.path, nil, func(r *http.Request) { r.Header.Set("Accept-Language", c.accepts) }).Body.String()
 		if !strings.Contains(body, c.want) || c.without != "" && strings.Contains(body, c.without) {

@@ -28,6 +28,10 @@ const bps = v => human(v, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s"]);
 const count = v => Number.isInteger(v) ? v.toString().replace(/\B(?=(\d{3})+$)/g, " ") : "";
 const share = v => (100 * v).toFixed(0) + " %";
 
+// Names of nodes and flows.
+const names = {sender: T("sender"), receiver: T("receiver"), router: T("router"), up: T("up"), down: T("down")};
+const named = name => names[name] || name;
+
 const clock = v => new Date(1000 * v).toTimeString().slice(0, 8);
 
 // Chart is lines over time: of the newest moments, drawn at most once a frame.
@@ -88,7 +92,7 @@ class Chart {
     const axis = {stroke: ink("soft"), grid: {stroke: ink("rule"), width: 1}, ticks: {stroke: ink("rule"), width: 1}};
     const lines = this.names.map((label, i) => ({label, stroke: ink("s" + (i % 6 + 1)), width: 2, dash: i % 2 ? [] : [6, 4],
       points: {show: false}, value: (_, v) => v == null ? "" : this.format(v)}));
-    this.plot = new uPlot({...this.size(), series: [{value: (_, v) => v == null ? "" : clock(v)}, ...lines], cursor: {y: false},
+    this.plot = new uPlot({...this.size(), series: [{label: T("Time"), value: (_, v) => v == null ? "" : clock(v)}, ...lines], cursor: {y: false},
       axes: [{...axis, space: 80, values: (_, all) => all.map(clock)}, {...axis, size: 76, values: (_, all) => all.map(this.format)}],
       scales: {x: {range: (_, low, high) => [low, Math.max(high, low + 10)]}, y: {range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.05 : 1]}}}, this.data, this.box);
   }
@@ -124,7 +128,7 @@ class Chart {
 
   const cores = new Map(); // "node core" to its bar
   const core = s => {
-    const key = s.core === undefined ? s.at : s.at + T(" core ") + s.core;
+    const key = s.core === undefined ? named(s.at) : named(s.at) + T(" core ") + s.core;
     let bar = cores.get(key);
     if (!bar) {
       if (cores.size === 512) return;
@@ -145,7 +149,7 @@ class Chart {
     if (s.metric === "cpu_busy_ratio") return core(s);
     const [end, kind] = s.metric.split("_"), line = {send: T("sent"), receive: T("received")}[end];
     if (!line || !next) return;
-    (kind === "bps" ? bits : rates).add((s.flow ? s.flow + " " : "") + line, moment(s.at_s), s.value);
+    (kind === "bps" ? bits : rates).add((s.flow ? named(s.flow) + T(", ") : "") + line, moment(s.at_s), s.value);
   };
 
   const take = e => {
@@ -161,8 +165,8 @@ class Chart {
     } else if (e.sample) sample(e.sample);
     else if (e.account && next) {
       for (const [flow, lost] of Object.entries(e.lost || {})) {
-        if (!counted) losses.add(flow, moment(0), 0); // a line has two ends, also of a trial of a second
-        losses.add(flow, moment(e.account.elapsed_s), lost);
+        if (!counted) losses.add(named(flow), moment(0), 0); // a line has two ends, also of a trial of a second
+        losses.add(named(flow), moment(e.account.elapsed_s), lost);
       }
       counted = true;
     }

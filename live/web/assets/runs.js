@@ -10,7 +10,7 @@
 
   const show = () => {
     sessionStorage.setItem("chosen", JSON.stringify(chosen));
-    const text = chosen.map((c, i) => `${i + 1}. ${c.called}${i ? "" : T(" (baseline)")}`).join(", ");
+    const text = chosen.map((c, i) => `${i + 1}. ${c.called}${i ? "" : T(" (baseline)")}`).join(T("; "));
     const now = chosen.length ? T("Chosen: ") + text + (chosen.length > most ? T(". At most six can be compared.") : "") : asked;
     if (tray.textContent !== now) tray.textContent = now;
     compare.disabled = chosen.length < 2 || chosen.length > most;
@@ -74,7 +74,7 @@
   });
   rows.addEventListener("change", e => {
     const id = e.target.value, item = e.target.closest("li");
-    if (e.target.checked) chosen.push({id, called: item.querySelector("a").textContent + ", " + id});
+    if (e.target.checked) chosen.push({id, called: item.querySelector("a").textContent + T(", ") + id});
     else chosen = chosen.filter(c => c.id !== id);
     show();
   });
