@@ -68,6 +68,19 @@ func (b *book) spare(c *claim) uint64 {
 // between is how many of our packets, beyond those that it was given, a difference between the devices of the ends is
 // sure to have lost, though other counters took them.
 func (b *book) between(c *claim) uint64 {
+	known := plus(c.taken, stranger)
+	for _, o := range b.claims {
+		if place := layerPlace(o.layer); o != c && place >= layerPlace(model.LayerNetwork) &&
+			place <= layerPlace(model.LayerReceiverBacklog) {
+			known = plus(known, o.taken)
+		}
+	}
+	return minus(b.surelyBetween(c), known)
+}
+
+// surelyBetween is how many of our packets a difference between the devices of the ends is sure to have lost, whatever
+// others sent there.
+func (b *book) surelyBetween(c *claim) uint64 {
 	sender := b.path.sender
 	for _, v := range b.path.nodes {
 		if v != sender && v != b.path.receiver && v.Observation != nil {
@@ -78,14 +91,7 @@ func (b *book) between(c *claim) uint64 {
 		return 0
 	}
 	others := minus(sender.table.device(sender.Out, "tx_packets").whole, plus(b.in.Attempted, b.in.WarmupSent))
-	known := plus(plus(others, c.taken), plus(b.warmupLost, plus(b.in.Beside, stranger)))
-	for _, o := range b.claims {
-		if place := layerPlace(o.layer); o != c && place >= layerPlace(model.LayerNetwork) &&
-			place <= layerPlace(model.LayerReceiverBacklog) {
-			known = plus(known, o.taken)
-		}
-	}
-	return minus(c.unbound, known)
+	return minus(c.unbound, plus(others, plus(b.warmupLost, b.in.Beside)))
 }
 
 // possible are the places where what is unattributed may have been lost, those that hold most of it first.
@@ -95,6 +101,9 @@ func (b *book) possible() (list []model.Possible) {
 			list = append(list, model.Possible{Layer: c.layer, Host: c.host, Cause: c.cause, Most: c.open,
 				Evidence: []model.Evidence{c.evidence}})
 		}
+	}
+	if b.remaining == 0 {
+		return nil
 	}
 	list = model.JoinPossible(list)
 	for i := range list {
