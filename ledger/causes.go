@@ -138,7 +138,8 @@ var causes = [...]Cause{
 		seen: "NETFILTER_DROP|-@nf_hook_slow!", errno: "EPERM!",
 		counts: "conntrack.drop -conntrack.insert_failed", moves: filterMoves},
 	{Name: "CONNTRACK_INSERT", at: stageFilter, Words: "no free translated port at %h",
-		seen: "NETFILTER_DROP|-@nf_hook_slow!", errno: "EPERM!", counts: "conntrack.insert_failed", moves: filterMoves},
+		seen: "NETFILTER_DROP|-@nf_hook_slow!", errno: "EPERM!", // a long chain of the table counts as failed, too
+		counts: "conntrack.insert_failed -conntrack.chaintoolong", moves: filterMoves},
 	{Name: "NETFILTER_HOOK", at: stageFilter, Words: "filter rule, or connection tracking without room, at %h",
 		seen: "NETFILTER_DROP|-@nf_hook_slow", when: facts.unread, moves: filterMoves},
 	// A program should have judged it.
