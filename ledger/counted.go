@@ -121,7 +121,7 @@ func answersTimeExceeded(b *book, v *view) bool {
 // unassembled enters datagrams that could not be put together. In a flow of fragments that follows from a fragment
 // that was dropped before.
 func (b *book) unassembled(v *view, c *Cause) {
-	fails := v.table.field("Ip", "ReasmFails")
+	fails := v.table.moved("Ip", "ReasmFails")
 	if b.in.Fragments <= 1 {
 		v.ipErrors = v.ipErrors.add(fails)
 		b.node(byNamespace, v, c, fails)
@@ -142,7 +142,7 @@ func (b *book) unassembled(v *view, c *Cause) {
 }
 
 // timedOut reports whether reassembly at a node timed out.
-func timedOut(_ *book, v *view) bool { return v.table.field("Ip", "ReasmTimeout").whole > 0 }
+func timedOut(_ *book, v *view) bool { return v.table.moved("Ip", "ReasmTimeout").whole > 0 }
 
 // uncountedByIP is what IP received and neither delivered, forwarded nor counted as an error.
 const uncountedByIP = "uncounted"
@@ -153,18 +153,18 @@ func refuses(b *book, v *view) bool { return b.passes(v) && v.route.Refuses() }
 // ipGap is what IP received but neither delivered nor forwarded.
 func (b *book) ipGap(v *view) (gap reading, ok bool) {
 	t := &v.table
-	in, out := t.field("Ip", "InReceives"), t.field("Ip", "InDelivers")
+	in, out := t.moved("Ip", "InReceives"), t.moved("Ip", "InDelivers")
 	if !in.known || !out.known || b.in.Fragments > 1 {
 		return reading{}, false // fragments come in, datagrams come out
 	}
 	// A router may have cut the packets up: of each, one fragment is delivered.
-	merged := t.field("Ip", "ReasmReqds").less(t.field("Ip", "ReasmOKs"), t.field("Ip", "ReasmFails"))
-	gap = in.less(out, t.field("Ip", "ForwDatagrams"), merged)
+	merged := t.moved("Ip", "ReasmReqds").less(t.moved("Ip", "ReasmOKs"), t.moved("Ip", "ReasmFails"))
+	gap = in.less(out, t.moved("Ip", "ForwDatagrams"), merged)
 	if b.in.Way != "" { // so few packets that those of groups which nobody here is in would be more
-		gap = gap.less(t.field("Ip", "InMcastPkts"))
+		gap = gap.less(t.moved("Ip", "InMcastPkts"))
 	}
 	gap.name, gap.before, gap.after = "Ip.InReceives - InDelivers", 0, 0
-	forwarded, sent := t.field("Ip", "ForwDatagrams"), t.field("Ip", "OutTransmits")
+	forwarded, sent := t.moved("Ip", "ForwDatagrams"), t.moved("Ip", "OutTransmits")
 	if forwarded.whole == 0 {
 		return gap, true
 	}
@@ -172,7 +172,7 @@ func (b *book) ipGap(v *view) (gap reading, ok bool) {
 	if v != b.path.receiver && v != b.path.sender && sent.known {
 		// Since it has OutTransmits, Linux counts as forwarded what the forward
 		// hook may still drop.
-		late := forwarded.add(t.field("Ip", "OutRequests")).less(sent).capped(forwarded)
+		late := forwarded.add(t.moved("Ip", "OutRequests")).less(sent).capped(forwarded)
 		gap.whole, gap.measure = plus(gap.whole, late.whole), plus(gap.measure, late.measure)
 		gap.name = "Ip.InReceives - InDelivers - OutTransmits"
 	}

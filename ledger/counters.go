@@ -60,6 +60,7 @@ func (r reading) capped(o reading) reading {
 // table finds the counters of one namespace by what they count.
 type table struct {
 	fields  map[string]reading            // Udp.RcvbufErrors: IPv4 and IPv6 together
+	own     map[string]reading            // likewise, of the flow's family alone; nil: not told apart
 	devices map[string]map[string]reading // field -> interface
 	qdiscs  map[string]reading            // interface -> its queues; one inside another counts the same drop
 	inputs  map[string]reading            // interface -> clsact or ingress
@@ -102,11 +103,24 @@ func sees(family int, name string) bool {
 	}
 }
 
-// newTable takes counters over the measured part, or over the whole time where nothing was measured.
-func newTable(counters []model.Counter, family int, whole bool) table {
+// otherFamilies are counters that packets of a family do not move. Linux counts what it finds wrong while a program
+// waits for its socket as of IPv4 (net/ipv4/udp.c, __first_packet_length).
+var otherFamilies = map[int]func(group, name string) bool{
+	4: func(group, _ string) bool { return group == "Ip6" || group == "Udp6" },
+	6: func(group, name string) bool {
+		return group == "Ip" || group == "IpExt" || group == "Udp" && name != "InErrors" && name != "InCsumErrors"
+	},
+}
+
+// newTable takes counters over the measured part, or over the whole time where nothing was measured. Rules are of packets
+// of a family, 0 for any. alien are counters that the flow's packets do not move; nil: none is known to be.
+func newTable(counters []model.Counter, family int, whole bool, alien func(group, name string) bool) table {
 	t := table{
 		fields: map[string]reading{}, devices: map[string]map[string]reading{}, qdiscs: map[string]reading{},
 		inputs: map[string]reading{}, nic: map[string]reading{}, xdp: map[string]reading{},
+	}
+	if alien != nil {
+		t.own = map[string]reading{}
 	}
 	queues := map[string]reading{} // per-queue counters, worth something only without a total
 	for _, c := range counters {
@@ -168,6 +182,9 @@ func newTable(counters []model.Counter, family int, whole bool) table {
 				}
 				key := family + "." + rest
 				t.fields[key] = t.fields[key].add(r)
+				if alien != nil && !alien(kind, rest) {
+					t.own[key] = t.own[key].add(r)
+				}
 			}
 		}
 	}
@@ -204,6 +221,14 @@ func (t *table) addQdisc(rest string, r reading) {
 
 // field reads one of the namespace's counters: "Udp", "RcvbufErrors".
 func (t *table) field(family, name string) reading { return t.fields[family+"."+name] }
+
+// moved is what the flow's packets may have moved one of these by.
+func (t *table) moved(family, name string) reading {
+	if t.own == nil || family == "nfqueue" {
+		return t.field(family, name)
+	}
+	return t.own[family+"."+name]
+}
 
 // device sums a field over the given interfaces; over all but loopback, if there
 // are others, where none are known.

@@ -132,7 +132,7 @@ func (b *book) counted(v *view, name string) reading {
 		return reading{name: "SO_MEMINFO drops", scope: "socket", unit: "datagram", whole: b.in.SocketDrops,
 			known: b.in.SocketKnown}
 	case ofNamespace:
-		return t.field(family, field)
+		return t.moved(family, field)
 	case strings.HasPrefix(name, "tx_"):
 		return t.device(v.Out, name)
 	}

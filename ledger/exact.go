@@ -410,7 +410,7 @@ func (b *book) socketClaims() {
 		}
 	}
 	if v := b.path.receiver; v != nil && v.table.field("Udp", "InDatagrams").known && b.path.socketVerdicts() == 0 {
-		parts[0].counted = v.table.field("Udp", "RcvbufErrors").whole
+		parts[0].counted = v.table.moved("Udp", "RcvbufErrors").whole
 		for _, cause := range []string{"SOCKET_FILTER", "UDP_CSUM"} {
 			counted := b.counters(v, Of(model.LayerReceiverUDP, cause).counts).whole
 			parts = append(parts, part{model.LayerReceiverUDP, cause, counted})

@@ -105,24 +105,24 @@ func (b *book) refineBy(v *view, c *claim) {
 	switch {
 	case q == nil && c.cause == "ENOBUFS" && most(v.table.field("neighbour", "table_fulls")):
 		c.layer, c.cause = model.LayerSenderDevice, "NEIGH_CREATEFAIL"
-	case q == nil:
-	case (c.cause == "QDISC_DROP" || c.cause == "ENOBUFS") && b.neverFits(q):
 	case q == nil && c.cause == "ENOBUFS" && b.unqueued(v):
 		c.layer = model.LayerSendCall
+	case q == nil:
+	case (c.cause == "QDISC_DROP" || c.cause == "ENOBUFS") && b.neverFits(q):
 		c.cause = longPacket
 	case (c.cause == "QDISC_DROP" && !byVerdict || c.cause == "NOT_SPECIFIED") && q.EarlyDropped > q.Dropped/2:
 		c.cause = "QDISC_CONGESTED"
 	}
 }
 
-// group returns the control group that bounds a node's socket memory, and its limit in bytes; 0 if none is known to.
-func (v *view) group() (name string, limit uint64) {
 // unqueued reports whether the queues of a node are known, and dropped nothing.
 func (b *book) unqueued(v *view) bool {
 	queues := v.table.queues(v.queuedAt())
 	return queues.known && queues.whole == 0
 }
 
+// group returns the control group that bounds a node's socket memory, and its limit in bytes; 0 if none is known to.
+func (v *view) group() (name string, limit uint64) {
 	for _, k := range v.Observation.Knobs {
 		if name, known := strings.CutPrefix(k.Name, model.GroupMemory); known {
 			limit, _ = strconv.ParseUint(k.Value, 10, 64) // 0 if it is none

@@ -91,12 +91,23 @@ func newPath(in Input) *path {
 		if o == nil {
 			continue
 		}
-		v.table = newTable(o.Counters, in.Family, in.Way != "")
+		family := in.Family
+		var alien func(group, name string) bool
 		for _, r := range o.Routes {
-			if r.Flow == in.Flow && in.Way != model.WayAnswers {
+			if r.Flow != in.Flow {
+				continue
+			}
+			if in.Way != model.WayAnswers {
 				v.route = r
 			}
+			switch plain := slices.Contains(untunnelled, r.Device); {
+			case plain && (v == p.sender || v == p.receiver):
+				alien = otherFamilies[in.Family]
+			case !plain && r.Device != "":
+				family = 0 // a tunnel of any carries the packets
+			}
 		}
+		v.table = newTable(o.Counters, family, in.Way != "", alien)
 		k, known := boots[o.Boot]
 		if !known || o.Boot == "" {
 			k = len(p.kernels)
@@ -276,6 +287,10 @@ func (f facts) outputs() []string {
 	}
 	return f.host.Out
 }
+
+// untunnelled are the kinds of interfaces whose packets travel as they are, so that those of one family move no counter
+// of the other's.
+var untunnelled = []string{"device", "veth", "bridge", "vlan", "bond", "team", "macvlan", "ipvlan"}
 
 // tunnels are the kinds of interfaces whose packets travel inside of UDP ones.
 var tunnels = []string{"vxlan", "geneve"}
