@@ -59,6 +59,8 @@ const (
 	policer    = "POLICER"
 	redirect   = "REDIRECT"
 	tunnelShut = "TUNNEL_SHUT"
+	// wrongLength is what a card says of frames that are longer than it takes, or too short.
+	wrongLength = "frame-length"
 )
 
 // inQueue reports whether a loss of this layer and cause is a queue's.

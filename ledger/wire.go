@@ -114,7 +114,7 @@ func (b *book) gaps() (all []gap, whole bool) {
 		if v != b.path.sender {
 			in := t.device(v.In, "rx_packets")
 			if from != nil && last.known && in.known {
-				lost := b.counters(v, "ring rx_crc_errors rx_frame_errors rx_length_errors")
+				lost := b.counters(v, "ring rx_crc_errors rx_frame_errors rx_length_errors rx_frame_sum")
 				all = append(all, gap{model.LayerNetwork, "", model.CauseElimination,
 					between(last, in, "tx_packets - rx_packets").less(lost)})
 			} else {
@@ -145,7 +145,7 @@ func (b *book) gaps() (all []gap, whole bool) {
 func (b *book) inside(v *view, lost reading) (all []gap) {
 	for _, c := range b.claims {
 		if c.layer != model.LayerNetwork || c.host != v.Name || c.cause == model.CauseDamaged ||
-			c.cause == model.CauseRingMissed {
+			c.cause == wrongLength || c.cause == model.CauseRingMissed {
 			continue
 		}
 		n := c.taken

@@ -219,7 +219,6 @@ var chinese = map[string]string{
 	"wrong or missing checksum at %h":                                                              "%h：校验和错误或缺失",
 	"security module of %h (SELinux, AppArmor)":                                                    "%h：安全模块（SELinux、AppArmor）",
 	"no memory for packets at %h":                                                                  "%h：没有内存放包",
-	"socket filter at %h":                                                                          "%h：套接字过滤器",
 	"socket memory limit at %h (udp_mem, or a control group)":                                      "%h：套接字内存上限（udp_mem 或控制组）",
 	"%r socket buffer full":                                                                        "%h：套接字缓冲区满",
 	"never read by the program at %h":                                                              "%h：程序没有读取",
@@ -262,7 +261,6 @@ var chinese = map[string]string{
 	"UDP layer of %h":                                                                              "%h：UDP 层",
 	"bridge ports at %h are isolated from each other":                                              "%h：网桥端口互相隔离",
 	"bridge at %h passes it on to no port (none leads there, isolated, blocked, or another VLAN)": "%h：网桥不转给任何端口（没有通往目的的端口、隔离、阻塞或 VLAN 不同）",
-	"one of: a socket filter, or the limit of socket memory, at %h":                               "%h：套接字过滤器，或套接字内存上限",
 	"link layer of %h":                                   "%h：链路层",
 	"interface of %h is down":                            "%h：接口已关闭",
 	"buffer of several packets that was not split at %h": "%h：多包缓冲区未能切分",
@@ -450,6 +448,10 @@ var chinese = map[string]string{
 	"--html and --csv have all": "--html 和 --csv 有全部", "--json has all": "--json 有全部", "✓ none lost": "✓ 没有丢包",
 	"%s of the packets went on": "%s 的包继续前进", "%s lost": "丢包 %s", "%s sent": "发送 %s", "%s received": "收到 %s",
 	"%s up to %s, beyond this scale.": "%s 最高 %s，超出刻度。", "at %s: %s": "%s：%s", "%s (%s): %s": "%s（%s）：%s", "--all shows the rest": "--all 显示其余",
+
+	"forbidden at %h (socket filter, control group, IPsec policy or security module)":       "%h：被禁止（套接字过滤器、控制组、IPsec 策略或安全模块）",
+	"one of: a socket filter, a control group, IPsec, or the limit of socket memory, at %h": "%h：套接字过滤器、控制组、IPsec，或套接字内存上限",
+	"too long for %h's network card, or cut off on the way":                                 "%h：帧太长，网卡收不下，或途中被截断",
 }
 
 // families are names of metrics that are made of what a figure is of and of which figure it is.

@@ -26,9 +26,10 @@ type Snapshot struct {
 	queues   []qdisc      // at the outputs of interfaces
 	inner    []qdisc      // inside of those
 	policers []action
-	heard    []uint64                   // numbers of the filter's queues that programs read
-	levels   map[string]uint64          // what was in use, or may be, by name
-	routes   map[netip.Addr]model.Route // of a router
+	heard    []uint64                     // numbers of the filter's queues that programs read
+	levels   map[string]uint64            // what was in use, or may be, by name
+	routes   map[netip.Addr]model.Route   // of a router
+	added    map[string]map[string]uint64 // of a router's interfaces: see link
 }
 
 // Route is the route that a router has to an address; Kind is "" if it is not known.
@@ -120,6 +121,8 @@ type link struct {
 	isolated bool     // as a port of a bridge
 	stats    []uint64 // fields as in linkCounters
 	columns  bool     // stats are the columns of /proc/net/dev instead
+	// Of hardware of another machine: counters that those columns add to one of damaged frames. nil: it does not tell.
+	added map[string]uint64
 }
 
 // unit is what the device's counters count.
@@ -212,12 +215,26 @@ func (s *Snapshot) addLink(l link) {
 		if e.name == "" || at >= len(l.stats) || l.columns && at == 0 {
 			continue
 		}
-		unit := l.unit()
+		name, unit, value := e.name, l.unit(), l.stats[at]
 		if e.software {
 			unit = skbUnit
 		}
-		s.add(series{name: "dev." + l.name + "." + e.name, scope: deviceScope, unit: unit, role: e.role,
-			link: l.index}, 0, l.stats[at])
+		if name == "rx_frame_errors" && l.columns && l.hardware() {
+			if name = "rx_frame_sum"; len(l.added) == len(addedErrors) {
+				name = e.name
+				for n := range maps.Values(l.added) {
+					value -= min(value, n)
+				}
+			}
+		}
+		s.add(series{name: "dev." + l.name + "." + name, scope: deviceScope, unit: unit, role: e.role,
+			link: l.index}, 0, value)
+	}
+	for _, name := range addedErrors {
+		if n, known := l.added[name]; known {
+			s.add(series{name: "dev." + l.name + "." + name, scope: deviceScope, unit: l.unit(), role: loss,
+				link: l.index}, 0, n)
+		}
 	}
 	if l.downs != nil {
 		s.add(series{name: "dev." + l.name + "." + model.CarrierDown, scope: deviceScope, unit: eventUnit, bits: 32,

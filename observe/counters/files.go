@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/netip"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,6 +73,20 @@ func pathsOf(read from) (list []string) {
 // RouterMoment is the name of the text with the lines of MomentFiles, each after the file's name and a colon.
 const RouterMoment = "moment files"
 
+// addedErrors are counters that /proc/net/dev adds to one of damaged frames.
+var addedErrors = []string{"rx_over_errors", "rx_length_errors"}
+
+// RouterErrors are the files of RouterMoment with these, as a shell names them.
+func RouterErrors() (paths []string) {
+	for _, name := range addedErrors {
+		paths = append(paths, "/sys/class/net/*/statistics/"+name)
+	}
+	return paths
+}
+
+// errorsOf tells the interface and the name of a counter by its file.
+var errorsOf = regexp.MustCompile(`^/sys/class/net/([^/]+)/statistics/(` + strings.Join(addedErrors, "|") + `)$`)
+
 // RouterQueues is the command whose output Parse reads beside the files, "" where it was not run.
 const RouterQueues = "tc -s qdisc"
 
@@ -79,13 +94,23 @@ const RouterQueues = "tc -s qdisc"
 // texts has the content of each of RouterFiles; one that the machine has not is empty. What is broken in a file is
 // in the Snapshot's Unread, and the rest of that file is read.
 //
-// Two counters of /proc/net/dev are sums there: rx_dropped holds rx_missed_errors
-// too, and rx_frame_errors and tx_carrier_errors hold all errors of their
-// kind (net/core/net-procfs.c, dev_seq_printf_stats). On a switch both its ports and
-// the trunk that joins it to the processor have a line, so a packet counts in each.
+// Some counters of /proc/net/dev are sums there (net/core/net-procfs.c, dev_seq_printf_stats): rx_dropped holds
+// rx_missed_errors too, and the columns of rx_frame_errors and tx_carrier_errors hold all errors of their kind. Among
+// the first are frames for which a card had no room, as MediaTek's routers count them, and frames that are too long:
+// without RouterErrors that column is called rx_frame_sum. On a switch both its ports and the trunk that joins it to
+// the processor have a line, so a packet counts in each.
 func (m Machine) Parse(taken time.Time, texts map[string]string) Snapshot {
-	s := Snapshot{Taken: taken, machine: m, links: map[int]link{}}
+	s := Snapshot{Taken: taken, machine: m, links: map[int]link{}, added: map[string]map[string]uint64{}}
 	told := linesByFile(texts[RouterMoment])
+	for path, text := range told {
+		of := errorsOf.FindStringSubmatch(path)
+		if n, ok := number(strings.TrimSpace(text)); ok && of != nil {
+			if s.added[of[1]] == nil {
+				s.added[of[1]] = map[string]uint64{}
+			}
+			s.added[of[1]][of[2]] = n
+		}
+	}
 	for _, f := range files {
 		text := texts["/proc/"+f.path]
 		if f.read&atMoments != 0 {
@@ -253,6 +278,7 @@ func addDev(s *Snapshot, text string) error {
 		l.loopback = name == "lo"
 		if s.machine.Hardware[name] {
 			l.kind = "" // what has a device behind it
+			l.added = s.added[name]
 		}
 		if other, taken := s.links[l.index]; taken && other.name != name {
 			return // two names in 2^31 that look alike: better untold than mixed up

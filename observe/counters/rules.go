@@ -1,6 +1,7 @@
 package counters
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,27 +42,28 @@ type rule struct {
 	jumps   string // chain to which its verdict sends them
 	asks    bool   // a program that reads queue is to judge them; without one they are lost
 	queue   uint64
+	text    uint64 // a sum of what the rule says, where its number is a place that another rule may come to have
 }
 
 // addRules adds the counters of rules that drop, and of chains whose policy does.
 func (s *Snapshot) addRules(chains []chain, rules []rule) {
 	from, closed := hooks(chains, rules), closedChains(rules)
-	add := func(k chainKey, last string, packets uint64) {
+	add := func(k chainKey, last string, text, packets uint64) {
 		name := ruleName(k, from[k], last)
-		s.add(series{name: name, scope: namespaceScope, unit: skbUnit, bits: 64, role: primary | loss}, 0, packets)
+		s.add(series{name: name, scope: namespaceScope, unit: skbUnit, bits: 64, role: primary | loss}, text, packets)
 	}
 	for _, r := range rules {
 		if r.counted && (r.refuses || closed[r.sibling(r.jumps)]) {
-			add(r.chainKey, decimal(r.number), r.packets)
+			add(r.chainKey, decimal(r.number), r.text, r.packets)
 		}
 		if r.counted && r.asks && !slices.Contains(s.heard, r.queue) {
 			s.add(series{name: fmt.Sprintf("nfqueue.%d.unheard", r.queue), scope: namespaceScope, unit: skbUnit,
-				bits: 64, role: loss}, r.number, r.packets)
+				bits: 64, role: loss}, cmp.Or(r.text, r.number), r.packets)
 		}
 	}
 	for _, c := range chains {
 		if c.hook != "" && c.drops && c.counted {
-			add(c.chainKey, "policy", c.packets)
+			add(c.chainKey, "policy", 0, c.packets)
 		}
 	}
 }

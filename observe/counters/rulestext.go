@@ -1,6 +1,7 @@
 package counters
 
 import (
+	"hash/fnv"
 	"pelt/model"
 	"regexp"
 	"strconv"
@@ -26,6 +27,13 @@ var (
 	tablesRule  = regexp.MustCompile(`^\[(\d+):\d+\] -A (\S+)(.*) -[jg] (\S+)`)
 	tablesQueue = regexp.MustCompile(` -j NFQUEUE --queue-num (\d+)$`)
 )
+
+// sumOf is a number for a text.
+func sumOf(text string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(text)) // never fails
+	return h.Sum64()
+}
 
 // parseRules reads the text of a router's firewall; lines of another form tell nothing.
 func (s *Snapshot) parseRules(text string) {
@@ -76,7 +84,7 @@ func (s *Snapshot) parseRules(text string) {
 				r.queue, _ = strconv.ParseUint(q[1], 10, 16)
 			}
 			numbers[r.chainKey]++
-			r.number = numbers[r.chainKey]
+			r.number, r.text = numbers[r.chainKey], sumOf(rest)
 			rules = append(rules, r)
 		} else if handle > 0 && !strings.HasSuffix(line, "{") { // no set
 			r := rule{chainKey: at, number: handle}

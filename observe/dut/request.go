@@ -34,7 +34,8 @@ var momentTexts = [...]struct{ name, command string }{
 	{counters.RouterQueues, `has tc && queues=$(tc -s qdisc show | head -n 1000) && echo "$queues"`},
 	{counters.RouterActions, `case $queues in *clsact*|*ingress*)
 for kind in police mirred; do tc -s actions list action $kind; done | head -n 500;; esac`},
-	{counters.RouterMoment, "grep -sH . " + strings.Join(counters.MomentFiles(), " ")},
+	{counters.RouterMoment, "grep -sH . " + strings.Join(counters.MomentFiles(), " ") + " " +
+		strings.Join(counters.RouterErrors(), " ")},
 	{counters.RouterRules, `[ "$1" = measure ] || { has nft && nft -a -t list ruleset; } | some ||
 if [ -e /proc/net/ip_tables_names ] || grep -q '^nf_tables ' /proc/modules
 then { has iptables-save && iptables-save -c; has ip6tables-save && ip6tables-save -c; } | some; fi`},
