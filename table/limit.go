@@ -87,7 +87,7 @@ func (g Group) limit(asked bool) Limit {
 	}
 	cpu := g.busy("sender")
 	switch metric := g.busyRouter(); {
-	case metric != "" && lost: // a router that lost nothing may carry more
+	case metric != "" && lost && !l.anyway(): // a router that lost nothing may carry more
 		return Limit{By: ByRouter, Proof: metric}
 	case !lost && g.heldBack(func(l model.PacingLine) bool { return l.Queue != nil }):
 		return Limit{By: ByQueue, Proof: model.PacingBackpressure}
@@ -170,6 +170,14 @@ func (g Group) limitByLosses() Limit {
 		}
 	}
 	return Limit{By: Unproven}
+}
+
+// anyway reports whether most packets were lost to what drops them also where no processor is busy, as a rule or a
+// policer does.
+func (l Limit) anyway() bool {
+	loaded := []string{model.CauseStillQueued, model.CauseRingFull, model.CauseRingMissed, model.CauseInside,
+		model.CauseElimination, "CPU_BACKLOG", "QDISC_DROP", "QDISC_CONGESTED", "rx-dropped", "tx-dropped"}
+	return l.Line != nil && !slices.Contains(loaded, l.Line.Cause)
 }
 
 // OfRate reports whether what decided happens to a rate that is too high, and not to any rate.
