@@ -204,7 +204,7 @@ func (b blocked) told(usable []table.Row) []Finding {
 	case strings.HasPrefix(l.Cause, model.CauseICMP):
 		next.Code, kind = "nothing.let", "refused"
 		f = f.with("who", l.Host, "answer", b.language().Say(strings.TrimPrefix(l.Cause, model.CauseICMP)))
-	case firewall(l) && (!strings.HasPrefix(l.Host, model.AnotherNamespace) || p.icmp != nil):
+	case l.Cause == "NETFILTER_DROP" && (!strings.HasPrefix(l.Host, model.AnotherNamespace) || p.icmp != nil):
 		next.Code, kind = "nothing.let", "filter"
 		host := l.Host
 		if strings.HasPrefix(host, model.AnotherNamespace) {
@@ -223,7 +223,7 @@ func (b blocked) told(usable []table.Row) []Finding {
 			}
 		}
 	default:
-		if kind = "place"; l.Cause == model.CauseIPGap {
+		if kind = "place"; l.Cause == model.CauseIPGap || l.Cause == "EPERM" { // either may be a firewall
 			next.Code = "nothing.let"
 		}
 		f = f.with("place", phrase(b.language(), l.Layer, l.Cause, b.name(l.Host)), "who", b.name(l.Host))
@@ -261,11 +261,6 @@ func (b blocked) told(usable []table.Row) []Finding {
 // routerUnwatched reports whether a soak between the same hosts may watch a router as well.
 func routerUnwatched(d *model.Document) bool {
 	return d.Router == nil && d.Lab == nil && d.Plan.Near == "" && !strings.HasPrefix(d.Plan.Target, model.FleetTarget)
-}
-
-// firewall reports whether packet filter rules lost the packets of a line.
-func firewall(l *model.Line) bool {
-	return l.Cause == "NETFILTER_DROP" || l.Layer == model.LayerSendCall && l.Cause == "EPERM"
 }
 
 // ruleOf reads tool, family, table and chain of the rule that counted packets of a line:

@@ -57,8 +57,8 @@ var routerSentences = map[string]string{
 	"router.loses": `{name} loses up to {loss_ratio:worst} with {worst} frames, {way}.[¶Lost: {place}.]` + routerTCP,
 	"router.tcp":   `{name} carries[{least ?} at least] {goodput_bps:tcp} of TCP, {way}.`,
 	"router.core":  `The router's busiest core at {where} was {busiest}: {core_busy_ratio} busy, {*part} in {doing}.`,
-	"router.offload.cpu": `The router's hardware forwarded {where}: its cores together were at most ` +
-		`{router_busy_ratio} busy.`,
+	"router.offload.cpu": `The router's cores together were at most {router_busy_ratio} busy with {where}: its ` +
+		`hardware may forward the packets.`,
 	"router.offload.kernel": `The router's kernel forwarded {router_kernel_ratio} of the packets of {where}: the ` +
 		`others took its fast path.`,
 	"router.idle": `{what} of the idle path[ ({where})]: {*p50:idle}, 99 % within {*p99:idle}.`,

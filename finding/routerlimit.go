@@ -68,15 +68,15 @@ func busiest(g table.Group) (f Finding, ok bool) {
 
 const (
 	// A router that carries all that came with less than this of its processors and of its
-	// busiest core has something else forward.
+	// busiest core is fast, or has something else forward.
 	hardlyBusy = 0.1
 	hardlyCore = 0.25
 	// A lab router's kernel that forwards less than this share itself has a faster way.
 	bypassed = 0.05
 )
 
-// offloaded says which packets were forwarded without the router's processor, or past the
-// usual way through its kernel. Rates too low to tell are not taken for that.
+// offloaded says which packets may have been forwarded without the router's processor, or were past the usual way
+// through its kernel. Rates too low to tell are not taken for that.
 func offloaded(full []table.Group) []Finding {
 	var groups []table.Group
 	for _, g := range full {

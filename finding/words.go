@@ -36,10 +36,11 @@ var generalSentences = map[string]string{
 	// Flows of which no packet came through, where the packets that open their way were lost, or the answers to them.
 	"nothing.filter": nothingTo + `: {whose} firewall drops {port}.¶` + nothingAll + nothingWere +
 		` dropped[ (table {table}, chain {chain})][, and answered "{answer}"].`,
-	"nothing.place":   nothingTo + `: {place}.¶` + nothingAll + nothingWere + ` lost there.`,
-	"nothing.refused": nothingTo + `: {who} refuses {port} ("{answer}").¶A firewall or router there answers so.`,
+	"nothing.place": nothingTo + `: {place}.¶` + nothingAll + nothingWere + ` lost there.`,
+	"nothing.refused": nothingTo + `: {who} refuses {port} ("{answer}").¶A firewall or router there answers so, ` +
+		`or a port forward leads to another host.`,
 	"nothing.refused-tcp": nothingTo + `: a TCP reset refuses {port}.¶pelt listens there, so a firewall sent it, ` +
-		`there or on the way.`,
+		`there or on the way, or a port forward leads to another host.`,
 	"nothing.vanished": nothingTo + `: the packets vanish on the way.¶` + nothingAll + ` left {from}, and none ` +
 		`reached {to}.`,
 	"nothing.unknown": nothingTo + `: where the packets were lost is not known.¶Of {packets_count # packet/# ` +
@@ -821,7 +822,7 @@ var generalSentences = map[string]string{
 	"why.iperf-refused":         `it refused with error {error}`,
 	"why.iperf-full":            `as many clients are served as --max-sessions allows`,
 	"why.iperf-stranger":        `refused, because it is in no network of this host (--open-iperf3 lets all in)`,
-	"why.iperf-streams-most":    `its tests would have {streams} streams, and this host carries {most} at once`,
+	"why.iperf-streams-most":    `with it, iperf3 clients would have {streams} streams, and this host carries {most}`,
 	"why.iperf-params":          `its parameters are no JSON object`,
 	"why.iperf-param":           `its {name} is {value}, and not {least} to {most}`,
 	"why.iperf-sctp":            `pelt takes TCP and UDP only: leave out --sctp`,

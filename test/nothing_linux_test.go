@@ -112,11 +112,11 @@ func TestNothingThrough(t *testing.T) {
 			next: "Let the answers of 10.77.1.2 through on 10.77.1.1: they come from TCP port 7405."},
 		{name: "the router refuses TCP by a reset", port: 7407, args: "--proto tcp --drops off", fault: func(_, router, _ *netbed.Node) {
 			router.Rule(nftables.ChainHookForward, with(calls(7407), reset)...)
-		}, want: "Nothing came through to 10.77.1.2: a TCP reset refuses TCP port 7407. pelt listens there, so a firewall sent it, there or on the way.",
+		}, want: "Nothing came through to 10.77.1.2: a TCP reset refuses TCP port 7407. pelt listens there, so a firewall sent it, there or on the way, or a port forward leads to another host.",
 			next: "Look for a firewall or a missing port forward for TCP port 7407 between this host and 10.77.1.2."},
 		{name: "the router refuses TCP", port: 7409, args: "--proto tcp --drops off", fault: func(_, router, _ *netbed.Node) {
 			router.Rule(nftables.ChainHookForward, with(calls(7409), refused)...)
-		}, want: `Nothing came through to 10.77.1.2: 10.77.0.2 refuses TCP port 7409 ("port unreachable"). A firewall or router there answers so.`,
+		}, want: `Nothing came through to 10.77.1.2: 10.77.0.2 refuses TCP port 7409 ("port unreachable"). A firewall or router there answers so, or a port forward leads to another host.`,
 			next: "Let TCP port 7409 through on 10.77.0.2."},
 		{name: "the router refuses, IPv6", six: true, fault: func(_, router, _ *netbed.Node) {
 			router.Rule(nftables.ChainHookForward, with(dataPackets, refused)...)
@@ -137,7 +137,7 @@ func TestNothingThrough(t *testing.T) {
 			next: "Look for a firewall or a missing port forward for UDP port 7359 between this host and 10.77.1.2."},
 		{name: "the router refuses, counters only", args: "--drops off", fault: func(_, router, _ *netbed.Node) {
 			router.Rule(nftables.ChainHookForward, with(dataPackets, refused)...)
-		}, want: `Nothing came through to 10.77.1.2: 10.77.0.2 refuses UDP port 7359 ("port unreachable"). A firewall or router there answers so.`,
+		}, want: `Nothing came through to 10.77.1.2: 10.77.0.2 refuses UDP port 7359 ("port unreachable"). A firewall or router there answers so, or a port forward leads to another host.`,
 			next: "Let UDP port 7359 through on 10.77.0.2."},
 		{name: "the server's firewall drops, ordinary users", user: true, fault: func(_, _, server *netbed.Node) {
 			server.Rule(nftables.ChainHookInput, with(dataPackets, dropped)...)

@@ -104,8 +104,8 @@ var chineseSentences = map[string]string{
 
 	"nothing.filter":      zhTo + `：{whose}防火墙丢弃 {port}。¶` + zhAll + `被丢弃[（表 {table}，链 {chain}）][，并应答“{answer}”]。`,
 	"nothing.place":       zhTo + `：{place}。¶` + zhAll + `丢在那里。`,
-	"nothing.refused":     zhTo + `：{who} 拒绝 {port}（“{answer}”）。¶那里的防火墙或路由器这样应答。`,
-	"nothing.refused-tcp": zhTo + `：{port} 被 TCP 复位（RST）拒绝。¶pelt 在那里监听，所以是防火墙发的，在对端或途中。`,
+	"nothing.refused":     zhTo + `：{who} 拒绝 {port}（“{answer}”）。¶那里的防火墙或路由器这样应答，或端口转发指向别的主机。`,
+	"nothing.refused-tcp": zhTo + `：{port} 被 TCP 复位（RST）拒绝。¶pelt 在那里监听，所以是防火墙发的，在对端或途中，或端口转发指向别的主机。`,
 	"nothing.vanished":    zhTo + `：包在途中消失。¶` + zhAll + `离开了 {from}，没有一个到达 {to}。`,
 	"nothing.unknown":     zhTo + `：不知道丢在哪里。¶{from} 向 {port} 发了 {packets_count} 个包，{to} 上的 pelt 一个也没收到。`,
 	"nothing.few": zhTo + `：到达的包太少，无法开始。¶发往 {port} 的包到达了 [{packets_count:heard}] 个，{packets_count:answers} ` +
@@ -173,7 +173,7 @@ var chineseSentences = map[string]string{
 	"router.loses":          `{name} 最多丢包 {loss_ratio:worst}（{worst} 帧，{way}）。[¶丢在{place}。]` + zhTCP,
 	"router.tcp":            `{name} 的 TCP 有效吞吐[{least ?}至少]为 {goodput_bps:tcp}，{way}。`,
 	"router.core":           `{where} 时，路由器最忙的核是{busiest}：占用 {core_busy_ratio}，其中{doing} {*part}。`,
-	"router.offload.cpu":    `路由器的硬件转发了 {where}：其 CPU 占用最高只有 {router_busy_ratio}。`,
+	"router.offload.cpu":    `{where} 时路由器 CPU 占用最高只有 {router_busy_ratio}：可能由硬件转发。`,
 	"router.offload.kernel": `{where} 的包中，路由器内核只转发了 {router_kernel_ratio}：其余走了快速转发路径。`,
 	"router.idle":           `空闲路径的{what}[（{where}）]：{*p50:idle}，99 % 在 {*p99:idle} 以内。`,
 	"router.delay":          `{what}[（{where}）]：空闲时 {*p50:idle}，满载时 {*p50:full}（{load}），99 % 在 {*p99:full} 以内。`,
@@ -867,7 +867,7 @@ var chineseSentences = map[string]string{
 	"why.iperf-refused":         `它以错误 {error} 拒绝`,
 	"why.iperf-full":            `服务的客户端已达到 --max-sessions 允许的数目`,
 	"why.iperf-stranger":        `被拒绝，因为它不在本机的网络里（--open-iperf3 允许所有人）`,
-	"why.iperf-streams-most":    `它的测试共有 {streams} 条流，而本机同时承载 {most} 条`,
+	"why.iperf-streams-most":    `加上它，iperf3 客户端共有 {streams} 条流，而本机同时承载 {most} 条`,
 	"why.iperf-params":          `它的参数不是 JSON 对象`,
 	"why.iperf-param":           `它的 {name} 是 {value}，而不是 {least} 到 {most}`,
 	"why.iperf-sctp":            `pelt 只支持 TCP 和 UDP：请去掉 --sctp`,
