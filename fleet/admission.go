@@ -146,9 +146,9 @@ func (d *admission) reserve(v *connection) bool {
 	for len(d.waiting) >= maxHandshakes && !d.closed {
 		d.room.Wait()
 	}
-	source, same := sourceOf(v.from), 0
+	source, same := SourceOf(v.from), 0
 	for other := range d.waiting {
-		if sourceOf(other.from) == source {
+		if SourceOf(other.from) == source {
 			same++
 		}
 	}

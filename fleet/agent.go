@@ -167,7 +167,7 @@ func (a *Agent) serve(l *link) error {
 // respond works on a goroutine of its own, because orders may take long and
 // stop must overtake them.
 func (a *Agent) respond(m *nats.Msg, client, verb string, data []byte) {
-	host := sourceOf(a.client(client)).String()
+	host := SourceOf(a.client(client)).String()
 	if !a.begin(client, host) {
 		if verb == verbHello && a.isClosed() { // its name is free
 			return
@@ -244,7 +244,7 @@ func (a *Agent) admit(p makeOrder) (*session, error) {
 	case a.alone && a.taken(p.Session):
 		return nil, errTaken
 	}
-	from := sourceOf(client)
+	from := SourceOf(client)
 	if err := a.hasRoom(p, from); err != nil {
 		return nil, err
 	}

@@ -40,9 +40,9 @@ func (a *allowance) available(most int, again time.Duration, now time.Time) bool
 	return a.used <= float64(most-1)
 }
 
-// sourceOf is what counts as one source: an IPv4 address, or what a site has of IPv6, a /48. The zero address gives
+// SourceOf is what counts as one source: an IPv4 address, or what a site has of IPv6, a /48. The zero address gives
 // the zero prefix, a source like others.
-func sourceOf(from netip.Addr) netip.Prefix {
+func SourceOf(from netip.Addr) netip.Prefix {
 	bits := 32
 	if from = from.Unmap().WithZone(""); from.Is6() {
 		bits = 48
@@ -95,10 +95,10 @@ func (g *guard) begin(from netip.Addr, now time.Time) (guess *allowance) {
 		a.available(sourceGuesses, sourceAgain, now)
 		return a.used == 0
 	})
-	source := g.sources[sourceOf(from)]
+	source := g.sources[SourceOf(from)]
 	if source == nil {
 		source = &allowance{at: now}
-		g.sources[sourceOf(from)] = source
+		g.sources[SourceOf(from)] = source
 	}
 	if !source.available(sourceGuesses, sourceAgain, now) {
 		return nil

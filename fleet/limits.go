@@ -162,14 +162,25 @@ func (a *Agent) hasRoom(p makeOrder, from netip.Prefix) error {
 			theirs = append(theirs, ends...)
 		}
 	}
-	if allowed := a.cfg.Limits.memory(); bytes > allowed {
-		return refuse(model.MemoryFull, "memory", megabytes(bytes), "allowed", megabytes(allowed))
+	if err := a.cfg.Limits.AdmitBytes(bytes); err != nil {
+		return err
 	}
 	if most := a.cfg.Limits.MaxStreams; most > 0 && count > most {
 		return refuse(model.StreamsFull, "streams", float64(count), "most", float64(most))
 	}
 	return a.allowsTogether(p.Session, theirs)
 }
+
+// AdmitBytes says whether a host with these limits has the memory that all clients' tests would take; see MemoryOf.
+func (l Limits) AdmitBytes(bytes float64) error {
+	if allowed := l.memory(); bytes > allowed {
+		return refuse(model.MemoryFull, "memory", megabytes(bytes), "allowed", megabytes(allowed))
+	}
+	return nil
+}
+
+// MemoryOf is about how many bytes an end may take.
+func MemoryOf(o engine.Order) float64 { return memory([]endOrder{{Order: o}}) }
 
 func streams(ends []endOrder) (n int) {
 	for _, e := range ends {

@@ -52,7 +52,10 @@ func TooFast(err error) *Denial { return &Denial{codeRate, err} }
 
 func TooLong(err error) *Denial { return &Denial{codeTooLong, err} }
 
-// TooMany refuses a test because of its streams, of which this host carries so many.
+// TooLarge refuses a test because of the memory that it would take. iperf3 has no code for that.
+func TooLarge(err error) *Denial { return &Denial{codeStreams, err} }
+
+// TooMany refuses a test because of its streams: with it there would be so many, and this host carries fewer.
 func TooMany(streams, most int) *Denial {
 	return deny(codeStreams, model.IperfStreamsMost, "streams", float64(streams), "most", float64(most))
 }

@@ -73,14 +73,20 @@ func (x *Session) open(ctx context.Context) error {
 	return x.awaitStreams(ctx, "UDP")
 }
 
-// prepare makes this host's end of a flow, without its streams.
-func (d *direction) prepare() (err error) {
+// order is that of this host's end of a flow.
+func (d *direction) order() engine.Order {
 	x := d.session
 	o := engine.Order{Flow: d.flow, Timing: x.Timing(), Role: engine.Receive, Listen: true, Trial: 1, CPU: -1,
 		MostListed: mostLists / x.server.config.Sessions, Key: make([]byte, 32)}
 	if d.sends() {
 		o.Role = engine.Send
 	}
+	return o
+}
+
+// prepare makes this host's end of a flow, without its streams.
+func (d *direction) prepare() (err error) {
+	x, o := d.session, d.order()
 	if !x.asked.udp {
 		d.tcp, err = x.server.tcp.SocketsFor(engine.ThisHost{}, o)
 		if refused := new(engine.Refusal); errors.As(err, &refused) && d.flow.Control != "" {

@@ -24,9 +24,9 @@ type ServerConfig struct {
 	Longest  time.Duration  // of a test that ends by an amount of data
 	// Welcome says why a host may not come; nil if it may.
 	Welcome func(netip.Addr) error
-	// Admit says why a test is refused; nil if it is not. A *Denial has a code of its own. under are the other tests of
-	// the client's host.
-	Admit func(s *Session, under []*Session) error
+	// Admit says why a test is refused; nil if it is not. A *Denial has a code of its own. others are the tests that are
+	// under way.
+	Admit func(s *Session, others []*Session) error
 	// Run carries out a test by its ends Near and Far, and returns what the client is told beside the figures.
 	Run    func(ctx context.Context, s *Session) (text string, err error)
 	Events func(error) // one sentence each
@@ -209,13 +209,7 @@ func (s *Server) enter(x *Session) error {
 	if len(s.sessions) >= s.config.Sessions {
 		return errFull
 	}
-	var under []*Session
-	for _, other := range s.sessions {
-		if other.Peer == x.Peer {
-			under = append(under, other)
-		}
-	}
-	if err := s.config.Admit(x, under); err != nil {
+	if err := s.config.Admit(x, s.sessions); err != nil {
 		return err
 	}
 	s.sessions = append(s.sessions, x)

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"pelt/engine"
 	"pelt/engine/tcp"
 	"pelt/finding"
 	"pelt/model"
@@ -73,6 +74,14 @@ func newSession(s *Server, c *net.TCPConn, number uint64) *Session {
 func (x *Session) Flows() (list []model.Flow) {
 	for _, d := range x.directions() {
 		list = append(list, d.flow)
+	}
+	return list
+}
+
+// Orders are those of this host's ends.
+func (x *Session) Orders() (list []engine.Order) {
+	for _, d := range x.directions() {
+		list = append(list, d.order())
 	}
 	return list
 }

@@ -57,15 +57,19 @@ func (s *iperfServer) welcome(client netip.Addr) error {
 	return finding.NewFault(model.IperfStranger)
 }
 
-// admit holds a test against the limits, with all others of the same host.
-func (s *iperfServer) admit(x *iperf3.Session, under []*iperf3.Session) error {
+// admit holds a test against the limits: its rate with the tests of the same host or site, its streams and its memory
+// with all others.
+func (s *iperfServer) admit(x *iperf3.Session, others []*iperf3.Session) error {
 	limits := s.Limits.Toward(x.Peer)
 	if err := limits.Admit(nil, x.Timing()); err != nil {
 		return iperf3.TooLong(err)
 	}
-	flows, streams := x.Flows(), x.Streams()
-	for _, other := range under {
-		flows, streams = append(flows, other.Flows()...), streams+other.Streams()
+	flows, streams, bytes := x.Flows(), x.Streams(), memoryOf(x)
+	for _, other := range others {
+		streams, bytes = streams+other.Streams(), bytes+memoryOf(other)
+		if fleet.SourceOf(other.Peer) == fleet.SourceOf(x.Peer) {
+			flows = append(flows, other.Flows()...)
+		}
 	}
 	if err := limits.Admit(flows, model.Timing{}); err != nil {
 		return iperf3.TooFast(err)
@@ -73,7 +77,19 @@ func (s *iperfServer) admit(x *iperf3.Session, under []*iperf3.Session) error {
 	if most := limits.MaxStreams; most > 0 && streams > most {
 		return iperf3.TooMany(streams, most)
 	}
+	if err := limits.AdmitBytes(bytes); err != nil {
+		return iperf3.TooLarge(err)
+	}
 	return planOf(x).Check()
+}
+
+// memoryOf is about how many bytes the ends of a client's test may take.
+func memoryOf(x *iperf3.Session) (bytes float64) {
+	for _, o := range x.Orders() {
+		o.OneClock = true // a client's gaps between its packets take what delays do
+		bytes += fleet.MemoryOf(o)
+	}
+	return bytes
 }
 
 // planOf is the plan of a client's test: one trial, of which every second is told.
