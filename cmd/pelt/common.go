@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -54,6 +56,9 @@ func (f *commonFlags) register(s *pflag.FlagSet) {
 		"show the test in a browser, too: prints an address of this host, which lasts as long as the test")
 }
 
+// longestCode is the most that a file with a code may have, in bytes.
+const longestCode = 4096
+
 // codeOf is the code that a user gave, kept out of help texts and of every file; "" if none.
 func codeOf(code, file string) (string, error) {
 	switch {
@@ -64,11 +69,17 @@ func codeOf(code, file string) (string, error) {
 	case file == "":
 		return os.Getenv("PELT_CODE"), nil
 	}
-	b, err := os.ReadFile(file)
+	f, err := os.Open(file)
 	if err != nil {
 		return "", usagef("--code-file: %v", err)
 	}
-	if code = strings.TrimSpace(string(b)); code == "" || strings.Contains(code, "\n") {
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, longestCode+1))
+	if err != nil {
+		return "", usagef("--code-file: %v", err)
+	}
+	code = strings.TrimSpace(string(b))
+	if code == "" || len(b) > longestCode || strings.ContainsFunc(code, unicode.IsControl) {
 		return "", usagef("--code-file: %s: want one line with a code", file)
 	}
 	return code, nil

@@ -51,14 +51,14 @@ func readPlan(path string, stdin io.Reader) (model.Plan, error) {
 	if path != "-" {
 		f, err := os.Open(path)
 		if err != nil {
-			return model.Plan{}, err
+			return model.Plan{}, usageError{err}
 		}
 		defer f.Close()
 		stdin = f
 	}
 	text, err := io.ReadAll(io.LimitReader(stdin, plan.MaxBytes+1))
 	if err != nil {
-		return model.Plan{}, err
+		return model.Plan{}, usageError{err}
 	}
 	p, err := plan.Parse(text, path)
 	if err != nil {
