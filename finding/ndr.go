@@ -77,8 +77,8 @@ var ndrSentences = map[string]string{
 	"free.burst": `At {fails_pps} each of {trials_count} trials lost its packets within {burst_s}: a stall of a ` +
 		`host or of the router, maybe not the rate.`,
 	"setup.search": `Search by RFC 9971, goal {goal}. A rate is tried for {measure_s:sum}, in trials of ` +
-		`{measure_s:final}. It holds if {measure_s:good} of these trials lose no more than the goal allows. Rates that hold ` +
-		`and fail are at most {width_ratio} apart. RFC 2544 asks for more (--strict).` + freeNext,
+		`{measure_s:final}. It holds if trials of {measure_s:good} in all lose no more than the goal allows. Rates ` +
+		`that hold and fail are at most {width_ratio} apart. RFC 2544 asks for more (--strict).` + freeNext,
 	"setup.search-strict": `Search by RFC 9971, goal {goal}. A rate holds if no trial of {measure_s:final} loses ` +
 		`more than the goal allows. Rates that hold and fail are at most {width_ratio} apart.` + freeNext,
 }

@@ -18,7 +18,7 @@ func routerKind() Kind {
 	return Kind{
 		Preset: plan.Router,
 		Use:    "router LAN..WAN | HOST | lab:NAME",
-		Short:  "Bench a router: both directions, UDP sizes and TCP, beside its own CPU",
+		Short:  "Test a router: both directions, UDP sizes and TCP, with the load of its CPU",
 		Long: `router sends UDP frames of several sizes and TCP from LAN to WAN, back, and both ways, and
 shows what came through beside the load of the router's processors.
 

@@ -22,7 +22,7 @@ func soakKind() Kind {
 any moment how many are lost, and where. TARGET is as for pelt curve, LAN..WAN as for pelt
 router.
 
-It stores its account every ten seconds: pelt report shows it during the soak, and after a
+It stores its figures every ten seconds: pelt report shows them during the soak, and after a
 kill. With --every it runs again and again, as every test does, and tells what changed.`,
 		Example: `  pelt soak lab:router --rate 40kpps --payload 512 --time 10m
   pelt soak 192.168.1.5 --time 10s --every 5m`,

@@ -111,10 +111,10 @@ var generalSentences = map[string]string{
 	"compare.marks": `A change with ? is not beyond chance yet. Tied: any difference is too small to ` +
 		`matter.[{flooded ?} Losses at full rate are not compared: they depend on the sender.]`,
 	"compare.ask":     `run {run} has no variants to compare; give a second run, or --by SETTING[: it varies {varies}]`,
-	"compare.setting": `run {run} has no two levels of "{setting}" to compare; ` + itVaries,
-	"compare.level":   `{setting} has no level "{level}"; want one of {levels}`,
+	"compare.setting": `run {run} has no two values of "{setting}" to compare; ` + itVaries,
+	"compare.level":   `{setting} has no value "{level}"; want one of {levels}`,
 	"compare.twice":   `run {run} is given twice; want different runs`,
-	"compare.silent": `run {run} has several levels of {setting}, and another run has none; want runs that both ` +
+	"compare.silent": `run {run} has several values of {setting}, and another run has none; want runs that both ` +
 		`vary it, or one run with --by {setting}`,
 	"compare.unusable": `{side} has no usable trial, so nothing can be compared. See why: pelt report ` +
 		`{run argument} --all`,
@@ -281,8 +281,8 @@ var generalSentences = map[string]string{
 	"ledger.broken": `Counters contradict each other in {flows_count} flow{flows_count /s}, first: {where}.`,
 	"setup.command": `Command: {command}`,
 	"setup.engine":  `Engine {engine}[ for payloads of {sizes}][: {why}].`,
-	"setup.link": `Emulated link {from} to {to}[ and {links_count} more]: {settings} (` +
-		`[by the kernel's {kernel}[ in {at}| between them]|in user space]).`,
+	"setup.link": `Link {from} to {to}[ and {links_count} more]: {settings} (` +
+		`[by the kernel's {kernel}[ in {at}| between them]|emulated in user space]).`,
 	"setup.varied": `Set for each trial: {knobs}.`,
 	"setup.loss": `Loss of the emulated link {way}: asked {loss_ratio:asked}, made {loss_ratio:made fine} of ` +
 		`{frames_count} frames.`,
@@ -384,10 +384,10 @@ var generalSentences = map[string]string{
 	"why.cores-left-out": `[{node}: ]the load of the single cores over time found no room in the report`,
 	"why.more-doubts":    `[{node}: ]{doubts} more warnings are left out`,
 	"why.unread":         `{name}[ of {interface}]: [{of}|{text}]`,
-	"why.not-understood": `what the kernel says there is of another form`,
+	"why.not-understood": `the kernel's text there has an unknown form`,
 	"why.kept-changing":  `the list kept changing while it was read`,
 	"why.rules-cut":      `the firewall's last {lines} lines`,
-	"why.not-observed":   `counters: the router was not observed at the begin and at the end`,
+	"why.not-observed":   `counters: the router was not observed at the beginning and at the end`,
 	"why.warmup-counted": `the counters at the end of the warm-up, so their figures hold the warm-up`,
 	"why.no-counters":    `counters: the router tells none`,
 
@@ -460,9 +460,9 @@ var generalSentences = map[string]string{
 	"why.card-most":     `it is as large as the card allows`,
 	"why.link-slower":   `the link or its shaper takes fewer packets than the flow offers`,
 	"why.loose-already": `it is loose already`,
-	"why.note-cores": `the processor is: give the receiver a core of its own away from the one that takes the ` +
+	"why.note-cores": `the processor is; give the receiver a core of its own away from the one that takes the ` +
 		`interrupts, or spread the flow over more --streams`,
-	"why.note-queues":      `the core that empties it is: more receive queues (ethtool -L), and --streams to fill them`,
+	"why.note-queues":      `the core that empties it is; add receive queues (ethtool -L), and --streams to fill them`,
 	"why.note-any-program": `every program of this host may then ask for as much`,
 	"why.note-bursts": `a longer queue delays, and helps against bursts only: if the link is slower than the flow, ` +
 		`ask for less --rate`,
@@ -478,7 +478,7 @@ var generalSentences = map[string]string{
 	"why.note-kernel-sockets": `applies to all sockets of the kernel; set it in the first namespace`,
 	"why.note-group-memory":   `look for a memory limit of the receiver's control group, or other programs' sockets`,
 	"why.note-whole-host":     `applies to all namespaces and cores of the host; set it in the first namespace`,
-	"why.note-fewer-rules": `the core that empties it is: fewer rules on the way, or more receive queues (RSS, ` +
+	"why.note-fewer-rules": `the core that empties it is; use fewer rules on the way, or more receive queues (RSS, ` +
 		`rps_cpus) and --streams to fill them`,
 	"why.note-ring":      `the link goes down for a moment; a larger ring costs cache and delay`,
 	"why.note-budget":    `applies to the whole host; takes time from programs on the same core`,
@@ -506,11 +506,11 @@ var generalSentences = map[string]string{
 	"why.paused":        `flow {flow}: the sender paused for 0.1 s or longer`,
 	"why.gaps-differ": `flow {flow}: {differ_ratio} or more of the gaps differ from the profile; a lower rate ` +
 		`helps where they are short`,
-	"why.told-in-part": `flow {flow}: the account of one end is missing; the figures are what had been told ` +
+	"why.told-in-part": `flow {flow}: the account of one end is missing; the figures are those it had sent ` +
 		`until {at_s}`,
-	"why.left-out": `flow {flow}: the account of one end is missing; it is left out`,
-	"why.log-missed": `{node}: its log missed {missed_ratio} of the packets that it was to write: they cost it ` +
-		`less than a line does`,
+	"why.left-out": `flow {flow}: the account of one end is missing, so the flow is left out`,
+	"why.log-missed": `{node}: its log left out {missed_ratio} of the packets, which took it less time than a ` +
+		`line does`,
 	"why.tried-again": `its ends did not find each other at first; it was tried again {tries once/# times}`,
 	"why.unreached":   `[{of}|{text}]`,
 	"why.other-hosts": `resumed after a change of hosts: [the {node} was {was}[ ({was_kernel}, {was_cpu})], now it ` +
@@ -525,8 +525,7 @@ var generalSentences = map[string]string{
 	"why.not-restored":    `[the router could not be set up again as variant {name}: {of}|{text}]`,
 	"why.watch-open":      `an observation of the path could not be closed: {text}`,
 	"why.payload-twice":   `payload mtu is {payload_bytes} here, which the list of payloads holds already`,
-	"why.payload-least": `payload mtu: flow {flow}: {payload_bytes} are the least that the path takes whole; ` +
-		`more may fit`,
+	"why.payload-least":   `payload mtu: flow {flow}: the path takes at least {payload_bytes} whole; more may fit`,
 	"why.payload-guess": `the path MTU is not known; payload mtu is {payload_bytes}, by the interfaces of the two ` +
 		`hosts`,
 	"why.lines-damaged": `{lines} of the stored run's lines {lines is/are} damaged and left out ([the first: ` +
@@ -559,7 +558,7 @@ var generalSentences = map[string]string{
 	"why.frames-long":       `an XDP frame lies in one memory page: {payload_bytes} of payload at most`,
 	"why.frames-loopback":   `the loopback interface takes no XDP frames`,
 	"why.frames-user-links": `the lab's links are emulated in user space`,
-	"why.frames-star":       `a star's flows are many`,
+	"why.frames-star":       `a star has many flows`,
 	"why.frames-device":     `--dev binds sockets`,
 	"why.frames-iperf":      `an iperf3 peer sends and takes packets through sockets`,
 	"why.frames-unready":    `[{node}: ]{name} takes no XDP frames: {of}`,
@@ -764,7 +763,7 @@ var generalSentences = map[string]string{
 		"name its hosts as fleet:FROM..TO, and give --hub {hub}",
 	"why.host-mute":        `{address}: it let this host in, and did not tell what it can do: {of}`,
 	"why.hello-unread":     `[{address}|a host on the hub]: what it tells of itself cannot be read: {of}`,
-	"why.agent-name-wrong": `no agent can be called {name}`,
+	"why.agent-name-wrong": `no host can be called {name}`,
 	"why.observer-no-end": `[{address}: ]that pelt serve only observes (--observe-only there): it can be --dut ` +
 		`pelt://HOST, and no end of a test`,
 	"why.end-no-observer": `[{address}: ]that pelt serve is an end of tests; want one that only observes: pelt ` +

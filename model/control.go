@@ -61,7 +61,7 @@ func (f Flow) checkTransfer() error {
 	case len(f.Controls()) > maxControls:
 		return wrong("control", "a mix has at most %d, not %d", maxControls, len(f.Controls()))
 	case len(f.Controls()) > f.Streams:
-		return wrong("control", "%d controls compete on as many streams at least, not on %d",
+		return wrong("control", "%d controls need at least as many streams, not %d",
 			len(f.Controls()), f.Streams)
 	case !own:
 		return nil

@@ -131,7 +131,7 @@ func parseLink(node, text string, change bool) (Link, []Factor, error) {
 		case err != nil:
 			return refuse("%s: %v", w.Key, err)
 		case k.Name == "queue_bytes" && slices.ContainsFunc(strings.Split(w.Value, ","), countsPackets):
-			return refuse("%s: %q counts packets where others are bytes; want either", w.Key, w.Value)
+			return refuse("%s: %q counts packets where others are bytes; want one of the two", w.Key, w.Value)
 		case (change || !k.Varies) && (len(values) > 1 || strings.Contains(w.Value, ",")):
 			return refuse("%s has one value, not %q", w.Key, w.Value)
 		case len(values) > 1:

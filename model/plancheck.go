@@ -246,7 +246,7 @@ func (f Flow) check() error {
 	case f.Family == 5:
 		return wrong("family", "want 4 or 6, not 5")
 	case f.SourcePort > MaxSourcePort-f.Streams+1:
-		return wrong("source_port", "%d streams from port %d pass port 65535", f.Streams, f.SourcePort)
+		return wrong("source_port", "%d streams from port %d go beyond port 65535", f.Streams, f.SourcePort)
 	case !printable(f.Control):
 		return wrong("control", "%q is not the name of a congestion control", clip(f.Control))
 	}

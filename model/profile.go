@@ -177,7 +177,7 @@ func (f Flow) checkProfile() error {
 	case f.Rate.IsMax():
 		return wrong(at, "needs a rate to spread; %s is of a flow at full rate", clip(p.Kind))
 	case f.Segments > 1:
-		return wrong(at, "packets of one buffer leave at once; want no segments (--gso) with a profile")
+		return wrong(at, "packets of one buffer leave at once; want no --gso with a profile")
 	}
 	asked := Profile{Kind: TraceProfile, File: p.File, Gaps: p.Gaps, Trace: p.Trace}
 	if p.Kind != TraceProfile {

@@ -46,12 +46,12 @@ func (p Plan) checkRouter() error {
 	odd := inLab != (p.DUT == LabDUT) || !inLab && !remote || !printable(p.DUT) || strings.Contains(p.DUT, " ")
 	if p.DUT != "" && odd {
 		return wrong("dut",
-			"want ssh://[USER@]HOST[:PORT] or pelt://HOST[:PORT] beside hosts, and lab in a lab, not %q",
+			"want ssh://[USER@]HOST[:PORT] or pelt://HOST[:PORT] for real hosts, or lab in a lab, not %q",
 			clip(p.DUT))
 	}
 	if p.Near != "" {
 		if inLab {
-			return wrong("near", "a lab has its own sender; want HOST[:PORT] beside another host only")
+			return wrong("near", "a lab has its own sender; want lab:NAME alone, or two hosts")
 		}
 		if _, _, err := HostPort(p.Near); err != nil {
 			return wrong("near", "want HOST[:PORT], not %q", clip(p.Near))

@@ -47,7 +47,7 @@ func (d *draft) buildControl() error {
 	}
 	for _, l := range d.plan.Links {
 		if l.Seed != 0 {
-			return flagError("link", "seed: trials of one repeat draw alike, and by --seed")
+			return flagError("link", "seed: --seed sets it, alike for all trials of a repeat")
 		}
 	}
 	if ends {
@@ -77,7 +77,7 @@ func (d *draft) controlStreams() error {
 	streams := int(d.number("streams"))
 	switch {
 	case streams < most:
-		return flagError("streams", "%d controls compete on as many streams at least, not on %d", most, streams)
+		return flagError("streams", "%d controls need at least as many streams, not %d", most, streams)
 	case d.number("stagger") > 0 && streams < 2:
 		return flagError("stagger", "is between streams, and there is one; want --streams or a mix as cubic+bbr")
 	}

@@ -54,7 +54,7 @@ func (d *draft) buildCurve() error {
 		}
 	}
 	if d.given("burst") && !d.given("rate", "interval") {
-		return flagError("burst", "needs --rate or --interval: unpaced packets leave as they can")
+		return flagError("burst", "needs --rate or --interval: without one, packets leave as fast as they can")
 	}
 	if err := cmp.Or(d.start(), d.addLossFree()); err != nil {
 		return err

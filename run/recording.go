@@ -39,7 +39,7 @@ func newRecording(path string, p model.Plan) (*recording, error) {
 		return nil, nil
 	}
 	if isMesh(p) {
-		return nil, refuse("--record", "a mesh measures pairs beside each other; record one: pelt curve fleet:FROM..TO")
+		return nil, refuse("--record", "a mesh measures many pairs at once; record one: pelt curve fleet:FROM..TO")
 	}
 	datagrams := func(f model.Flow) bool { return f.Protocol == model.UDP }
 	udp := slices.ContainsFunc(p.Flows, datagrams)

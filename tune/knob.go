@@ -112,7 +112,7 @@ func find(name string) (k Knob, dev string, err error) {
 		}
 		return k, dev, nil
 	}
-	return Knob{}, "", &UsageError{words.Errorf("no knob %q; pelt tune show --knobs lists them", name)}
+	return Knob{}, "", &UsageError{words.Errorf("no setting %q; pelt tune show --knobs lists them", name)}
 }
 
 // Known reports whether a knob of that name can be changed here.
@@ -132,7 +132,7 @@ func ParseChange(text string) (Change, error) {
 	name, value, ok := strings.Cut(text, "=")
 	c := Change{strings.TrimSpace(name), oneSpaced(value)} // a value is one line of the file that keeps it
 	if !ok || c.Knob == "" || c.Value == "" {
-		return Change{}, &UsageError{words.Errorf("want KNOB=VALUE as net.core.rmem_max=4194304, not %q", text)}
+		return Change{}, &UsageError{words.Errorf("want SETTING=VALUE as net.core.rmem_max=4194304, not %q", text)}
 	}
 	return c, checkChanges([]Change{c})
 }

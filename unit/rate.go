@@ -141,7 +141,7 @@ func ParseRate(text string) (Rate, error) {
 			return Rate{}, err
 		}
 		if d <= 0 {
-			return Rate{}, wrong("rate", text, "the interval must be more than 0; for no pacing use max")
+			return Rate{}, wrong("rate", text, "the interval must be more than 0; for full speed use max")
 		}
 		if d > 24*time.Hour {
 			return Rate{}, wrong("rate", text, "is less than a packet a day")
@@ -156,7 +156,7 @@ func ParseRate(text string) (Rate, error) {
 		}
 	}
 	if value.Sign() <= 0 {
-		return Rate{}, wrong("rate", text, "must be more than 0; for no pacing use max")
+		return Rate{}, wrong("rate", text, "must be more than 0; for full speed use max")
 	}
 	limit := int64(MaxPacketsPerSecond)
 	if kind == rateBits {
@@ -164,7 +164,7 @@ func ParseRate(text string) (Rate, error) {
 	}
 	if value.Cmp(new(big.Rat).SetInt64(limit)) > 0 {
 		return Rate{}, wrong("rate", text,
-			"is beyond what can be asked: at most 1Gpps or 10000gbit; for no pacing use max")
+			"is beyond what can be asked: at most 1Gpps or 10000gbit; for full speed use max")
 	}
 	if value.Cmp(big.NewRat(1, 86400)) < 0 {
 		return Rate{}, wrong("rate", text, "is less than a packet a day")

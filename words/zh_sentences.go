@@ -427,8 +427,8 @@ var chineseSentences = map[string]string{
 	"ledger.broken": `有 {flows_count} 条流的计数器互相矛盾，第一处：{where}。`,
 	"setup.command": `命令：{command}`,
 	"setup.engine":  `引擎 {engine}[，用于 {sizes}][：{why}]。`,
-	"setup.link": `{from} 到 {to} 的模拟链路[（另有 {links_count} 条）]：{settings}（` +
-		`[由内核的 {kernel} 实现[，在{at}|，在两者之间]|在用户态实现]）。`,
+	"setup.link": `{from} 到 {to} 的链路[（另有 {links_count} 条）]：{settings}（` +
+		`[由内核的 {kernel} 实现[，在{at}|，在两者之间]|在用户态模拟]）。`,
 	"setup.varied":      `每次试验设定：{knobs}。`,
 	"setup.loss":        `{way} 的模拟链路丢包：要求 {loss_ratio:asked}，在 {frames_count} 帧中实际 {loss_ratio:made fine}。`,
 	"setup.mtu":         zhMTU + `{path_mtu_bytes}，[{told ?}来自 ICMP 消息|{tried ?}试出来的：更大的包会消失|路由允许的最大值]。` + zhWhole,

@@ -89,7 +89,7 @@ func codeOf(code, file string) (string, error) {
 // its host, its variables are not. Where lines go to a file or a journal, a code that stands in a file is not repeated.
 func toldCode(code, file string) (prefix, note string) {
 	if file != "" && !isTerminal(os.Stdout) {
-		return "", spoken().Sayf("It asks for the code, which stands in %s.\n", file)
+		return "", spoken().Sayf("pelt asks for the code, which is in %s.\n", file)
 	}
 	return "PELT_CODE=" + finding.ShellWord(code) + " ", ""
 }

@@ -28,7 +28,7 @@ func newCompare() *cobra.Command {
 		Use:   "compare [RUN...]",
 		Short: "Say what differs between runs, or variants in one run, and what may be chance",
 		Long: spoken().Sayf(`compare tells what changed. Of several runs the first is the baseline. Of one run it
-compares the variants, or the levels of --by.
+compares the variants, or the values of --by.
 
 The chance of any false alarm is at most 5 %%. Each side needs three valid repeats.
 
@@ -80,10 +80,11 @@ RUN is an id or its beginning, last (default), or a file, also of iperf3 -J or f
 		},
 	}
 	s := c.Flags()
-	s.StringVar(&f.by, "by", "", "of one run: compare the levels of this `SETTING` (default variant)")
-	s.StringVar(&f.base, "base", "", "of one run: compare with this `LEVEL` (default the first)")
-	s.StringVar(&f.metric, "metric", finding.DefaultMetrics, "`METRIC`s to compare; fewer tell more of each")
-	s.StringArrayVar(&f.failIf, "fail-if", nil, "exit code 3 if this `LIMIT` surely holds: 'loss > 1%'; once for each")
+	s.StringVar(&f.by, "by", "", "of one run: compare the values of this `SETTING` (default variant)")
+	s.StringVar(&f.base, "base", "", "of one run: compare with this `VALUE` (default the first)")
+	s.StringVar(&f.metric, "metric", finding.DefaultMetrics, "`METRIC`s to compare; the fewer, the surer each answer")
+	s.StringArrayVar(&f.failIf, "fail-if", nil,
+		"exit code 3 if this `LIMIT` holds, and not by chance: 'loss > 1%'; once for each")
 	f.output.register(s)
 	return c
 }

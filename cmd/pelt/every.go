@@ -32,7 +32,7 @@ import (
 type everyFlags struct{ every, lasts, onChange string }
 
 func (f *everyFlags) register(s *pflag.FlagSet) {
-	s.StringVar(&f.every, "every", "", "run again and again, with `TIME` from one begin to the next: 5m")
+	s.StringVar(&f.every, "every", "", "run again and again, with `TIME` from one start to the next: 5m")
 	s.StringVar(&f.lasts, "for", "", "with --every, how long: `TIME` as 7d (default: until stopped)")
 	s.StringVar(&f.onChange, "on-change", "",
 		"with --every, POST JSON to `URL` when a limit fails, when it holds again, and when a figure changes")

@@ -95,7 +95,7 @@ func parseCells(doc model.Document, texts []string) (model.Cell, error) {
 	for _, one := range ones {
 		name, value, ok := strings.Cut(strings.TrimSpace(one), "=")
 		if !ok || name == "" || value == "" {
-			return nil, usagef("--cell: want KNOB=VALUE as payload=64, not %q", one)
+			return nil, usagef("--cell: want SETTING=VALUE as payload=64, not %q", one)
 		}
 		knob, known := names[name]
 		if !known {

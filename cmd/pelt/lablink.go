@@ -24,7 +24,7 @@ func newLabLink() *cobra.Command {
 		Use:   "link [NAME] show | link [NAME] set [LINK] KEY=VALUE,...",
 		Short: "Show what the links of a lab do, or change it while it runs",
 		Long: `link NAME show prints each direction of each link: its settings, and what it did so far.
-link NAME set changes settings; the value none, or 0 of a number, takes one back.
+link NAME set changes settings; the value none (of numbers: 0) takes a setting back.
 
 LINK is a node (all its links) or two nodes, as sender-router; without LINK all links change.
 toward=NODE is one direction only. A queue needs a rate. Delay, loss and the like need a link

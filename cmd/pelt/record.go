@@ -21,7 +21,7 @@ func newRecord() *cobra.Command {
 		Use:   "record",
 		Short: "Read what --record wrote: every packet that came",
 		Long: `record reads the files of --record: sequence, send time and receive time of every packet
-of a UDP receiver. A file that was cut reads up to its end.`,
+of a UDP receiver. A file that was cut is read up to the cut.`,
 		Example: `  pelt curve lab:direct --payload 512 --rate 40kpps --record packets.rec`,
 		Args:    noSubcommand,
 		RunE:    showHelp,
@@ -61,8 +61,8 @@ func newRecordExport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export FILE",
 		Short: "Turn a record into CSV or a capture for Wireshark",
-		Long: `export writes a row or a packet for each packet. A capture's headers are made up, and its
-packets end behind the test header; their lengths are real.`,
+		Long: `export writes each packet as a row of CSV, or as a packet of a capture. There the headers are
+made up, and packets are cut after the test header; their lengths are real.`,
 		Example: "  pelt record export packets.rec --pcap-like packets.pcap",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

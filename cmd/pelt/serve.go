@@ -41,12 +41,12 @@ dropped.`,
 			s := run.ServeOptions{Port: port, Observe: observeOnly, Once: once, OnePort: onePort}
 			for _, name := range []string{"calls", "xdp", "max-rate", "max-time", "iperf3", "open-iperf3", "one-port"} {
 				if observeOnly && c.Flags().Changed(name) {
-					return usagef("--%s: is for an end of tests, and a host that only observes is none", name)
+					return usagef("--%s: is for an end of tests; a host that only observes is not one", name)
 				}
 			}
 			if once && c.Flags().Changed("iperf3") {
-				return usagef("--once: ends this serve after a client of pelt's own, and iperf3's would be cut; " +
-					"give one of them")
+				return usagef("--once: serve would end with its first pelt client, and cut those of iperf3; " +
+					"give --once or --iperf3")
 			}
 			var err error
 			if sessions < 1 || sessions > 1000 {
@@ -153,7 +153,7 @@ func (e *endFlags) register(f *pflag.FlagSet, calls string) {
 	f.StringVar(&e.calls, "calls", "", "`ADDRESSES` or networks that this host may call (default: "+calls+")")
 	f.BoolVar(&e.withXDP, "xdp", false, "allow XDP programs on real interfaces, too")
 	f.StringVar(&e.maxRate, "max-rate", "",
-		"most `RATE` of all tests of a client host together, or none (default: 100mbit; no limit to private "+
+		"highest total `RATE` of a client host's tests, or none (default: 100mbit; no limit to private "+
 			"addresses and own subnets)")
 	f.StringVar(&e.maxTime, "max-time", defaultTime, "longest `TIME` of a trial, or none")
 }
@@ -254,7 +254,7 @@ func invitation(s run.ServeOptions, code, note string) string {
 	l := spoken()
 	if s.Observe {
 		fmt.Fprint(&b, l.Sayf("pelt serve: control on %d/tcp, no data: this host only observes\n\n"+
-			"To the command of the router's bench, add one of:\n", s.Port))
+			"To the command that tests the router, add one of:\n", s.Port))
 		for _, a := range addresses {
 			fmt.Fprintf(&b, "\n    --dut %s%s\n", model.AgentDUT, targetText(a, s.Port))
 		}

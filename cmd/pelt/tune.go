@@ -38,7 +38,7 @@ type adviceFlags struct{ rate, role, dev string }
 func (f *adviceFlags) register(s *pflag.FlagSet) {
 	s.StringVar(&f.rate, "rate", "", "size settings for this `RATE`: 200kpps (default: the run's)")
 	s.StringVar(&f.role, "role", "", "only settings of this `END`: sender, receiver or router")
-	s.StringVar(&f.dev, "dev", "", "of interfaces, only settings of this `ONE`")
+	s.StringVar(&f.dev, "dev", "", "leave out settings of interfaces other than this `ONE`")
 }
 
 func (f *adviceFlags) list(ref string) (model.Document, model.AdviceList, error) {

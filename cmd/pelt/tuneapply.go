@@ -176,7 +176,7 @@ exit code 1.`,
 			return err
 		},
 	}
-	c.Flags().BoolVar(&force, "force", false, "also what others changed since")
+	c.Flags().BoolVar(&force, "force", false, "take back also what others changed since")
 	asJSON.register(c.Flags())
 	return c
 }

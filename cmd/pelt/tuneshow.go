@@ -66,7 +66,7 @@ func showKnobs(c *cobra.Command, asJSON jsonFlag) error {
 			rows = append(rows, []string{k.Name, spoken().Say(fmt.Sprint(k.Scope)), spoken().Say(k.Want),
 				spoken().Say(orDash(k.Touches))})
 		}
-		return printColumns(w, "KNOB\tHOLDS FOR\tVALUE\tTOUCHES", rows)
+		return printColumns(w, "SETTING\tHOLDS FOR\tVALUE\tTOUCHES", rows)
 	})
 }
 

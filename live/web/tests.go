@@ -185,7 +185,7 @@ func (c *child) run(begun chan<- error) {
 		why = c.language.Error(err)
 	case last == nil:
 		if why = said.why(); why == "" {
-			why = c.language.Sayf("it ended without a word: %v", waited)
+			why = c.language.Sayf("it ended and gave no reason: %v", waited)
 		}
 	}
 	close(c.over) // before the last event: a reader who sees it may ask for the run, or start another test
