@@ -305,7 +305,11 @@ func (e Effect) size() float64 {
 
 // phrase names an effect with its figures: "Goodput -78 %, at 64 B (21 Mbit/s against 97 Mbit/s)".
 func (c Comparison) phrase(e Effect) string {
-	return c.language().Sayf("%s (%s)", e.figure(c.language())+c.at(e), c.values(e))
+	l := c.language()
+	if place := within(c.Conditions[e.Condition].Group); place != "" {
+		return l.Sayf("%s, %s (%s)", e.figure(l), place, c.values(e))
+	}
+	return l.Sayf("%s (%s)", e.figure(l), c.values(e))
 }
 
 func (c Comparison) values(e Effect) string {

@@ -85,7 +85,7 @@ func curveRule(rows []table.Row) []Finding {
 	for _, c := range curves {
 		name, l := c.Rows[0].Doc.Plan.Target, c.Language()
 		if len(curves) > 1 {
-			name = l.Bracketed(name, c.Name())
+			name = l.Sayf("%s (%s)", name, c.Name())
 		}
 		found := curve(name, c.Choices())
 		for i, f := range found {

@@ -204,7 +204,8 @@ func (f Finding) interval(metric, role string) string {
 	if !okLow || !okHigh || from == to {
 		return ""
 	}
-	return " (" + unit.Bare(from, to) + "–" + unit.Bare(to, f.N(metric, role)) + ")"
+	between := unit.Bare(from, to) + "–" + unit.Bare(to, f.N(metric, role))
+	return f.Language.Sayf(" (%s)", between)
 }
 
 // W prints a word, or the name of the place in that role. Words come from outside: they have no control characters,

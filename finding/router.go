@@ -76,7 +76,7 @@ var routerSentences = map[string]string{
 		`its ` +
 		`processor did there is not known.`,
 	"router.fact.setting": factLater + `{name} = {value}`,
-	"router.fact.offload": factLater + `its settings turn {by} flow offloading {state} ({name})`,
+	"router.fact.offload": factLater + `its settings turn {by} {state} ({name})`,
 	"router.fact.flowtable": factLater + `its nft flowtable {name} takes flows of [{devices}|no device] past the ` +
 		`rules in {by}`,
 	"router.fact.no-flowtable": factLater + `its nft has no flowtable, so it offloads no flow`,

@@ -60,7 +60,7 @@ func busiest(g table.Group) (f Finding, ok bool) {
 	f = say("router.core", Fact, "", top, "where", traffic(g), "busiest", top.Name())
 	for _, part := range []string{"softirq", "system", "user", "irq", "nice", "steal"} {
 		if v := top.Middle("core_" + part + "_ratio"); v > most {
-			most, f.Words["doing"], f.Words["part"] = v, part, "core_"+part+"_ratio"
+			most, f.Words["doing"], f.Words["part"] = v, top.Language().Say(part), "core_"+part+"_ratio"
 		}
 	}
 	return f, most > 0 && f.Has("core_busy_ratio", "")
@@ -151,6 +151,9 @@ const mostGaps = 3
 func Told(l words.Language, f model.RouterFact) Finding {
 	out := say("router.fact."+f.Code, SetUp, "later", when(f.Later, l.Say("after the test"))).In(l)
 	maps.Copy(out.Words, f.Words)
+	if f.Code == model.FactOffload {
+		out.Words["by"] = l.Say(f.Words["by"] + " flow offloading")
+	}
 	if len(f.Of) > 0 {
 		out = out.with("why", WhyIn(l, f.Of))
 	}

@@ -25,7 +25,9 @@ var (
 	// elsewhere are sentences of other programs and of files, and settings of links by node.
 	elsewhere = regexp.MustCompile(`Connection to .* remote host|the link keeps its settings|` +
 		`the only engine asked of this kernel that needs no rights|<no [^>]*>|[a-z0-9-]+ does not answer|` +
-		`svg onload|wire/DUT \(by elimination\)|the receiver's control connection went away|(no )?link-[a-z]+ [a-z]+`)
+		`svg onload|the receiver's control connection went away|(no )?link-[a-z]+ [a-z]+`)
+	// mixed are marks of two scripts in one sentence, and marks that stand twice.
+	mixed  = regexp.MustCompile(`\p{Han} ?[,;:()]|[,;:(]\p{Han}|[，。；：、]{2}|）（|（（`)
 	number = regexp.MustCompile(`[0-9]+([  .][0-9]+)*`)
 	// synonyms of unexplained, 原因不明 in Chinese
 	synonyms = regexp.MustCompile(`(?i)unattributed|known (cause|place)|位置未知`)
@@ -124,9 +126,12 @@ func TestLabelsInChinese(t *testing.T) {
 	}
 }
 
-// leftInEnglish are the texts of a page that are English still.
+// leftInEnglish are the texts of a page that are English still, or have English marks.
 func leftInEnglish(p view.Page) (left []string) {
 	sentence := func(s string) {
+		if found := mixed.FindString(s); found != "" {
+			left = append(left, fmt.Sprintf("marks %q in %q", found, s))
+		}
 		s = elsewhere.ReplaceAllString(command.ReplaceAllString(s, ""), "")
 		if found := english.FindString(s); found != "" {
 			left = append(left, fmt.Sprintf("%q in %q", found, s))

@@ -68,7 +68,7 @@ func (d *Drops) Page() Page {
 	slices.SortFunc(listed, func(a, b model.LiveDrop) int {
 		return cmp.Or(cmp.Compare(b.PPS, a.PPS), cmp.Compare(b.Total, a.Total), cmp.Compare(dropName(a), dropName(b)))
 	})
-	t := listing("Drops", "drops_pps Now", "total_packets Dropped", "why Why", "protocol What", "from From", "to To",
+	t := listing("Drops", "drops_pps Now", "total_packets Dropped", "why Why", "protocol Protocol", "from From", "to To",
 		"reason Reason", "function Function", "interface Interface", "layer Layer", "namespace Namespace")
 	t.Lead = len(listed)
 	for _, x := range listed {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"pelt/finding"
+	"pelt/words"
 )
 
 // Overlay puts the main charts of pages into one chart for each line that all have: a series a page. Pages whose
@@ -23,7 +24,7 @@ func Overlay(pages []Page, names []string) []Section {
 		}
 	}
 	if len(charts) > 0 && len(charts) == len(pages) {
-		if out := overlaid(charts, names); len(out) > 0 {
+		if out := overlaid(pages[0].Language, charts, names); len(out) > 0 {
 			return out
 		}
 	}
@@ -34,7 +35,7 @@ func Overlay(pages []Page, names []string) []Section {
 	return apart
 }
 
-func overlaid(charts []Chart, names []string) (out []Section) {
+func overlaid(l words.Language, charts []Chart, names []string) (out []Section) {
 	first := charts[0]
 	for _, line := range first.Series {
 		c := Chart{Title: first.Title, Kind: Line, X: first.X, Y: first.Y}
@@ -48,7 +49,7 @@ func overlaid(charts []Chart, names []string) (out []Section) {
 			}
 			s := Series{Name: names[i], Points: slices.Clone(other.Series[at].Points)}
 			for j := range s.Points {
-				s.Points[j].Name = names[i] + ": " + s.Points[j].Name
+				s.Points[j].Name = l.Sayf("%s: %s", names[i], s.Points[j].Name)
 			}
 			c.Series = append(c.Series, s)
 			c.X.Ticks = append(slices.Clone(c.X.Ticks), other.X.Ticks...)
@@ -59,7 +60,7 @@ func overlaid(charts []Chart, names []string) (out []Section) {
 		slices.Sort(c.X.Ticks)
 		c.X.Ticks = slices.Compact(c.X.Ticks)
 		if len(first.Series) > 1 && line.Name != "" {
-			c.Title += ": " + line.Name
+			c.Title = l.Sayf("%s: %s", c.Title, line.Name)
 		}
 		out = append(out, c)
 	}

@@ -171,7 +171,8 @@ func changesOf(found []finding.Finding) []Change {
 		c := Change{At: at, Text: f.Words["what"]}
 		if strings.HasPrefix(f.Code, "change.") {
 			metric := f.W("metric")
-			c.Text, c.Tone = fmt.Sprintf("%s %s → %s", c.Text, f.N(metric, "before"), f.N(metric, "after")), Bad
+			change := fmt.Sprintf(" %s → %s", f.N(metric, "before"), f.N(metric, "after"))
+			c.Text, c.Tone = f.Language.Append(c.Text, change), Bad
 		} else {
 			ok = f.Code == "soak.made"
 		}

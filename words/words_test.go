@@ -144,7 +144,7 @@ func TestLinkSettings(t *testing.T) {
 // A metric of a family is said by its parts, and only if both are of the family.
 func TestFamilies(t *testing.T) {
 	for english, want := range map[string]string{"Round trip, 99.9 %": "往返时延 99.9 %", "Set-up, least": "建立用时最小值",
-		"Sender busiest core": "发送端最忙核", "receiver link speed": "接收端链路速率", "router mtu": "路由器 MTU", "Core steal": "核被宿主机占用", "Round trip, user": "Round trip, user",
+		"Sender busiest core": "发送端最忙核", "receiver link speed": "接收端链路速率", "router mtu": "路由器 MTU", "Core steal": "单核被宿主机占用", "Round trip, user": "Round trip, user",
 		"Router, median": "Router, median"} {
 		if got := Chinese.Say(english); got != want {
 			t.Errorf("%s: %s, want %s", english, got, want)

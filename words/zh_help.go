@@ -91,7 +91,7 @@ take lists; --profile is given once for each.`: `sweep 用各种参数组合发�
 其余的丢了多少。
 
 TARGET 与 pelt curve 相同。包长、速率、间隔、流数、接收端数、缓冲区和 --link 可以是列表；
---profile 每个写一次。`,
+--profile 可多次给出。`,
 	`router sends UDP frames of several sizes and TCP from LAN to WAN, back, and both ways, and
 shows what came through beside the load of the router's processors.
 
@@ -107,7 +107,7 @@ Several --variant take turns.`: `router 从 LAN 到 WAN、从 WAN 到 LAN、双�
 多少，以及当时路由器 CPU 的占用。
 
 LAN..WAN 是路由器两边的主机，各写作 HOST[:PORT]，那里运行 pelt serve。只写一台时它在
-WAN 侧，本机在 LAN 侧。由 LAN 侧呼叫，所以不怕 NAT；在另一台主机上要用
+WAN 侧，本机在 LAN 侧。由 LAN 侧发起连接，所以不怕 NAT；在另一台主机上要用
 pelt serve --calls WAN 允许它。
 
 --dut ssh://... 通过你的 ssh 观测路由器，有 BusyBox 就够。--dut pelt://... 则询问那里的
@@ -187,16 +187,16 @@ pelt-demo.png（也可用参数指定文件）。没有 root 时它用用户命�
 	"time before the measured time, not counted: 1s":                                                                                 "测量之前不计入的时间：1s",
 	"longest time without control connection: 0 to 1m; 0 ends the soak at its first outage":                                          "控制连接最长可以中断多久：0 到 1m；0 表示一中断就结束",
 	"interleaved trials of each combination; pelt compare needs 3":                                                                   "每种组合交替重复的次数；pelt compare 需要 3 次",
-	"seed of all random choices":                                                                                                     "一切随机数的种子",
+	"seed of all random choices":                                                                                                     "所有随机数的种子",
 	"exit code 3 if a combination loses more: 0.1%; in ndr the goals: 0,0.5%":                                                        "丢包超过它时退出码为 3：0.1%；ndr 中是目标：0,0.5%",
 	"most that a combination may lose: 0.1%; in ndr the goals: 0,0.5%":                                                               "每种组合最多可以丢多少：0.1%；ndr 中是目标：0,0.5%",
-	"IP version: 4 or 6 (default: what the target has)":                                                                              "IP 版本：4 或 6（默认：目标有的）",
+	"IP version: 4 or 6 (default: what the target has)":                                                                              "IP 版本：4 或 6（默认：按目标的地址）",
 	"DSCP of test packets: 0 to 63":                                                                                                  "测试包的 DSCP：0 到 63",
-	"forbid fragments":                                                                                                               "禁止分片",
+	"forbid fragments":                                                                                                               "置 DF 位，禁止分片",
 	"auto, udp, xdp, or SENDER:RECEIVER as xdp:udp":                                                                                  "auto、udp、xdp，或 SENDER:RECEIVER，如 xdp:udp",
-	"watch kernel drops: seq (each packet), count or off (default: the best that works)":                                             "观测内核丢包：seq（逐包）、count 或 off（默认：能用的最好的）",
+	"watch kernel drops: seq (each packet), count or off (default: the best that works)":                                             "观测内核丢包：seq（逐包）、count 或 off（默认：可用的最佳方式）",
 	"due packets that may leave back to back (default: a late sender catches up at twice the rate)":                                  "到时的包连续发出的个数（默认：迟到的包以两倍速率补发）",
-	"call the target over this interface or VRF of this host (Linux): eth1":                                                          "经本机的这个接口或 VRF 呼叫目标（仅 Linux）：eth1",
+	"call the target over this interface or VRF of this host (Linux): eth1":                                                          "从本机的这个接口或 VRF 连接目标（仅 Linux）：eth1",
 	"data uses UDP of the control port, too (Linux): one number for firewalls; no TCP tests":                                         "数据也用控制端口的 UDP（仅 Linux）：防火墙只需一个端口号；不能做 TCP 测试",
 	"first local port of the streams (default: any)":                                                                                 "各流的第一个本地端口（默认：任意）",
 	"local addresses of streams in turn: 192.0.2.1 or 198.18.129.1..198.18.129.8":                                                    "各流轮流使用的本地地址：192.0.2.1 或 198.18.129.1..198.18.129.8",
@@ -223,7 +223,7 @@ pelt-demo.png（也可用参数指定文件）。没有 root 时它用用户命�
 	"as RFC 2544: trials of 60 s without any loss":                                                                                   "按 RFC 2544：每次 60 s，一个包也不丢",
 	"how long a search tests the rates that decide: quick (2 s) or csit (21 s, surer)":                                               "搜索对关键速率测多久：quick（2 s）或 csit（21 s，更可靠）",
 	"searches of each combination, which tell how far the next run may be off; 1 with --goal csit or --strict":                       "每种组合搜索几次，由此得知下次运行可能相差多少；--goal csit 或 --strict 为 1 次",
-	"lab: a change during the test, once for each: 80s:router=rules=1000 or 2m:link-receiver=loss=1%":                                "实验环境：测试中的变更，每个写一次：80s:router=rules=1000 或 2m:link-receiver=loss=1%",
+	"lab: a change during the test, once for each: 80s:router=rules=1000 or 2m:link-receiver=loss=1%":                                "实验环境：测试中的变更，可多次给出：80s:router=rules=1000 或 2m:link-receiver=loss=1%",
 	"each link of the lab: rate=1gbit,queue=100,delay=20ms,loss=1%":                                                                  "实验环境的每条链路：rate=1gbit,queue=100,delay=20ms,loss=1%",
 	"fleet: `HOST` that sends to all others":                                                                                         "机群：向其余主机发送的 `HOST`",
 	"write each packet of a UDP receiver to `FILE`":                                                                                  "把 UDP 接收端的每个包写入 `FILE`",
@@ -251,7 +251,7 @@ pelt-demo.png（也可用参数指定文件）。没有 root 时它用用户命�
 	"version prints the release and the commit of this program.":                            "version 打印本程序的版本和提交号。",
 	`hub is where hosts join (pelt join) and where tests of a fleet find them. It prints the line to
 paste on each host, with a code that stays the same when the hub starts again. The hub sends
-and receives no test packets.`: `各主机加入 hub（pelt join），机群的测试也在 hub 找到它们。它打印要粘贴到每台主机的命令，
+and receives no test packets.`: `各主机用 pelt join 加入 hub，机群的测试通过 hub 找到它们。它打印要粘贴到每台主机的命令，
 其中的口令在 hub 重新启动后不变。hub 自己不收发测试包。`,
 	`join connects this host to a pelt hub, or to NATS servers of yours (--nats), and waits for tests
 with other hosts there. It stays until Ctrl-C, also while the hub is away.
@@ -261,8 +261,8 @@ Whoever has the hub's code can order tests, within the limits that you set here.
 
 有 hub 口令的人都可以安排测试，但不超过你在这里设的限值。`,
 	`hosts asks a pelt hub, or NATS servers of yours, which hosts joined: where others call them,
-what they can do and what their owners allow.`: `hosts 向 pelt hub 或自己的 NATS 服务器询问有哪些主机加入：其他主机在哪个地址呼叫它们、
-它们能做什么、主人允许什么。`,
+what they can do and what their owners allow.`: `hosts 向 pelt hub 或自己的 NATS 服务器询问有哪些主机加入：其他主机在哪个地址连接它们、
+它们能做什么、所有者允许什么。`,
 	`web serves pages to a browser on this host: the runs that are kept, with search, names and
 tags, their reports, and comparisons. It prints the address to open. The address lets in
 whoever has it.
@@ -271,7 +271,7 @@ It listens on this host only. From another host: ssh -L 7360:127.0.0.1:7360 HOST
 它打印要打开的网址。知道这个网址的人都能进入。
 
 它只在本机监听。从另一台主机访问：ssh -L 7360:127.0.0.1:7360 HOST。`,
-	"list shows the stored runs, newest first; with TEXT, those whose line contains each TEXT.": "list 列出保存的运行，最新的在前；给出 TEXT 时，只列出行中含有每个 TEXT 的运行。",
+	"list shows the stored runs, newest first; with TEXT, those whose line contains each TEXT.": "list 列出保存的运行，最新的在前；给出 TEXT 时，只列出同时含有各个 TEXT 的运行。",
 	`rm deletes runs without asking: all, or none if one is missing or being written. RUN is an
 id or its beginning, or last.`: `rm 不询问就删除运行：全部删除；如有一个不存在或正在写入，则一个也不删。RUN 是编号或编号
 的开头，或 last。`,
@@ -305,7 +305,7 @@ of a UDP receiver. A file that was cut is read up to the cut.`: `record 读取 -
 	`export writes each packet as a row of CSV, or as a packet of a capture. There the headers are
 made up, and packets are cut after the test header; their lengths are real.`: `export 为每个包写一行或一个包。抓包文件的协议头是补上的，包在测试头之后截断；长度是真实的。`,
 	`tune changes a setting of this host only if a counter of a run calls for it. Old values are
-stored first, so pelt tune revert works after any kill. For other hosts it prints commands.`: `tune 只因某次运行中有计数器变化才改本机的参数。旧值先保存，所以无论怎样被杀死，
+stored first, so pelt tune revert works after any kill. For other hosts it prints commands.`: `只有某次运行的计数器表明需要时，tune 才改本机的参数。旧值先保存，所以无论怎样被杀死，
 pelt tune revert 都能恢复。对其他主机它只打印命令。`,
 	`advise names each setting that addresses a loss: its present value, the counter that moved,
 the value for the rate, the command and its undo.
@@ -326,7 +326,7 @@ link NAME set changes settings; the value none (of numbers: 0) takes a setting b
 
 LINK is a node (all its links) or two nodes, as sender-router; without LINK all links change.
 toward=NODE is one direction only. A queue needs a rate. Delay, loss and the like need a link
-that has one of them from the start, or lab up --link backend=user.`: `link NAME show 打印每条链路每个方向的设置，以及至今做了什么。
+that has one of them from the start, or lab up --link backend=user.`: `link NAME show 打印每条链路每个方向的设置，以及至今的统计。
 link NAME set 修改设置；none（数字则为 0）取消一项设置。
 
 LINK 是一个节点（它的各条链路）或两个节点（如 sender-router）；不写则改所有链路。
@@ -341,8 +341,8 @@ lab up --link backend=user 建立的链路，才能设置这些。`,
 	"serve iperf3 clients of all networks, not only of this host's own":                                                        "服务所有网络的 iperf3 客户端，而不只是本机所在的网络",
 	"`ADDRESS`, ADDRESS:PORT or :PORT to listen on, PORT as in --port (default: every address)":                                "监听的 `ADDRESS`、ADDRESS:PORT 或 :PORT，PORT 与 --port 相同（默认：所有地址）",
 	"`ADDRESS`, ADDRESS:PORT or :PORT of this host alone to listen on, PORT as in --port (default 127.0.0.1)":                  "监听的本机 `ADDRESS`、ADDRESS:PORT 或 :PORT，PORT 与 --port 相同（默认 127.0.0.1）",
-	"`ADDRESSES` or networks that this host may call (default: none)":                                                          "本机可以呼叫的地址或网络 `ADDRESSES`（默认：没有）",
-	"`ADDRESSES` or networks that this host may call (default: any other host)":                                                "本机可以呼叫的地址或网络 `ADDRESSES`（默认：任何其他主机）",
+	"`ADDRESSES` or networks that this host may call (default: none)":                                                          "本机可以主动连接的地址或网络 `ADDRESSES`（默认：没有）",
+	"`ADDRESSES` or networks that this host may call (default: any other host)":                                                "本机可以主动连接的地址或网络 `ADDRESSES`（默认：任何其他主机）",
 	"allow XDP programs on real interfaces, too":                                                                               "也允许在真实接口上使用 XDP 程序",
 	"highest total `RATE` of a client host's tests, or none (default: 100mbit; no limit to private addresses and own subnets)": "一台客户主机所有测试合计的最高速率 `RATE`，或 none（默认：100mbit；私有地址和本机所在子网不限）",
 	"longest `TIME` of a trial, or none":                                                                                       "一次试验的最长时间 `TIME`，或 none",
@@ -351,7 +351,7 @@ lab up --link backend=user 建立的链路，才能设置这些。`,
 	"`CODE` that pelt hub printed (or $PELT_CODE)":                                             "pelt hub 打印的口令 `CODE`（或 $PELT_CODE）",
 	"`NAME` of this host in the fleet (default: its host name)":                                "本机在机群中的名字 `NAME`（默认：主机名）",
 	"`PORT` for test packets":                                                                  "测试包的端口 `PORT`",
-	"`ADDRESS` at which other hosts call this one (default: that towards the hub)":             "其他主机呼叫本机的地址 `ADDRESS`（默认：朝向 hub 的地址）",
+	"`ADDRESS` at which other hosts call this one (default: that towards the hub)":             "其他主机连接本机的地址 `ADDRESS`（默认：朝向 hub 的地址）",
 	"print a systemd unit for this command, do nothing else":                                   "打印这条命令的 systemd 单元，不做别的",
 	"`CODE` of the hub (default: that of a hub on this host, or $PELT_CODE)":                   "hub 的口令 `CODE`（默认：本机 hub 的口令，或 $PELT_CODE）",
 	"`PORT` to listen on, or the next that is free":                                            "监听的端口 `PORT`，或下一个空闲端口",
@@ -361,7 +361,7 @@ lab up --link backend=user 建立的链路，才能设置这些。`,
 	"write a row a second of each trial to `FILE`, or -":                                       "把每次试验的每一秒作为一行写入 `FILE` 或 -",
 	"sort the table by `FIGURE`, the largest first: goodput, loss, delay or a column of --csv": "表格按 `FIGURE` 排序，大的在前：goodput、loss、delay，或 --csv 的一列",
 	"only trial `N`": "只看第 `N` 次试验",
-	"only trials with this `SETTING`: payload=64; once for each":                       "只看这个设置 `SETTING` 的试验：payload=64；每个写一次",
+	"only trials with this `SETTING`: payload=64; once for each":                       "只看这个设置 `SETTING` 的试验：payload=64；可多次给出",
 	"every trial, not the worst of each setting":                                       "所有试验，而不只是每个设置中最差的",
 	"of one run: compare the values of this `SETTING` (default variant)":               "一次运行内：比较这个设置 `SETTING` 的各个取值（默认 variant）",
 	"of one run: compare with this `VALUE` (default the first)":                        "一次运行内：与这个取值 `LEVEL` 比较（默认第一个）",
@@ -381,7 +381,7 @@ lab up --link backend=user 建立的链路，才能设置这些。`,
 	"size settings for this `RATE`: 200kpps (default: the run's)":                      "按这个速率 `RATE` 计算参数：200kpps（默认：运行中的速率）",
 	"only settings of this `END`: sender, receiver or router":                          "只看这一端 `END` 的参数：sender、receiver 或 router",
 	"leave out settings of interfaces other than this `ONE`":                           "接口参数只看这个接口 `ONE`",
-	"a `SETTING=VALUE`; once for each":                                                 "一项 `SETTING=VALUE`；每个写一次",
+	"a `SETTING=VALUE`; once for each":                                                 "一项 `SETTING=VALUE`；可多次给出",
 	"do not ask before this host is changed":                                           "修改本机之前不询问",
 	"take back also what others changed since":                                         "之后被别人改过的也恢复",
 	"list what can be set":                                                             "列出可以改的参数",
@@ -402,7 +402,7 @@ RUN is an id or its beginning, last (default), or a file, also of iperf3 -J or f
 
 误报的概率总共不超过 5 %%。每一边需要三次有效的重复。
 
---fail-if "METRIC < -5%%" 是相对于基准；比例则为百分点。指标：
+--fail-if "METRIC < -5%%" 与基准相比；比例类指标按百分点计。指标：
 %s。
 
 RUN 是编号或编号的开头、last（默认），或一个文件，也可以是 iperf3 -J 或 flent 的文件。`,

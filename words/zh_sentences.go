@@ -5,7 +5,7 @@ const (
 	zhBest = `最佳：` + zhGets
 	zhGets = `{best}（有效吞吐 {goodput_bps:best}[，丢包 {loss_ratio:best}]）。`
 
-	zhRates = ` {receive_pps:small}（{small}）[，{goodput_bps:large}（{also}）]`
+	zhRates = ` {receive_pps:small}（{small}）[、{goodput_bps:large}（{also}）]`
 	zhTCP   = `[¶TCP 有效吞吐 {goodput_bps:tcp}。]`
 	zhLater = `[{later}：]`
 	zhGap   = `一次试验中[从 {gap_s:from moment} 到 {gap_s:to moment}|从 {gap_s:from moment} 起|始终]没有观测路由器`
@@ -35,12 +35,12 @@ const (
 		`{base} 慢 {speed_ratio:less}|与 {base} 看起来一样]`
 	zhLostTo    = `。[¶丢在{place}。|¶丢包分布：{places}。]`
 	zhUpTo      = `[{of ?}|。¶收到：[{many ?}最高 ]{receive_pps:best} 和 {goodput_bps:wide}]`
-	zhLostIn    = `[¶丢在{place}。|¶主要丢在：{most}。]`
+	zhLostIn    = `[¶丢在{place}。|¶丢包主要来自{most}。]`
 	zhSaturates = `{path} 饱和在 {receive_pps:best}`
 	zhWorst     = `[TCP [{phases_count ?}最低]只有 {goodput_bps:worst}|[{phases_count ?}最多]丢包 {loss_ratio:worst}]`
 	zhRest      = `[{phases_count:rest ?}[{goodput_bps:rest ?}至少|{loss_ratio:rest ?}最多]]` +
 		`[ {goodput_bps:rest}| {loss_ratio:rest}|不丢包]。[¶当时：{made}。]`
-	zhLine       = `[{said ?}|。大部分丢包：{place}]。`
+	zhLine       = `[{said ?}|。大部分丢包来自{place}]。`
 	zhFigures    = `¶[{place}：]{side} 为 {*metric:best}，{base} 为 {*metric:base}。`
 	zhMost       = `¶从 {base} 到 {side} 变化最大的是 {what}。`
 	zhProve      = `[：再重复约 {repeats_count:more} 次可以证实]。` + zhMost + `[{never ?}¶即使各再重复 20 次也证实不了。]`
@@ -81,8 +81,8 @@ var chineseSentences = map[string]string{
 	"curve.free":    `不丢包最高 {receive_pps:free}（{where}）。`,
 
 	"free.found": zhFree + `[` + zhAgain + `|（{fails_pps:fails} 时不达标）|（再快一点就不达标）]。` +
-		`[¶最先出现的丢包[（{flow}）]：{first}。|{queue ?}¶超过 {throughput_pps}，路径上有队列不断变长。]` + zhFlood + `[¶{link_bps} 的链路已满。]`,
-	"free.link":  zhFree + `[` + zhAgain + `]。[{below ?}|¶[到 {receivers_count} 个接收端的每条 ]{link_bps} 的链路已满。]`,
+		`[¶最先出现的丢包[（{flow}）]来自{first}。|{queue ?}¶超过 {throughput_pps}，路径上有队列不断变长。]` + zhFlood + `[¶{link_bps} 的链路已满。]`,
+	"free.link":  zhFree + `[` + zhAgain + `]。[{below ?}|¶[到 {receivers_count} 个接收端、每条 ]{link_bps} 的链路已满。]`,
 	"free.least": zhLeast,
 	"free.asked": zhLeast + `¶没有试更高的速率（--rate）。`,
 	"free.end":   zhLeast + `¶超过 {throughput_pps}，发送端或接收端主机开始丢包[（{first}）]，而路径仍然达标。`,
@@ -102,9 +102,9 @@ var chineseSentences = map[string]string{
 	"setup.search-strict": `按 RFC 9971 搜索，目标 {goal}：每次 {measure_s:final} 的试验都不超标，该速率才达标；达标与不达标的速率相差` +
 		`不超过 {width_ratio}。` + zhNext,
 
-	"nothing.filter":      zhTo + `：{whose}防火墙丢弃 {port}。¶` + zhAll + `被丢弃[（表 {table}，链 {chain}）][，并应答“{answer}”]。`,
-	"nothing.place":       zhTo + `：{place}。¶` + zhAll + `丢在那里。`,
-	"nothing.refused":     zhTo + `：{who} 拒绝 {port}（“{answer}”）。¶那里的防火墙或路由器这样应答，或端口转发指向别的主机。`,
+	"nothing.filter":      zhTo + `：{whose}防火墙丢弃发往 {port} 的包。¶` + zhAll + `被丢弃[（表 {table}，链 {chain}）][，并应答“{answer}”]。`,
+	"nothing.place":       zhTo + `：包丢在{place}。¶` + zhAll + `丢在那里。`,
+	"nothing.refused":     zhTo + `：{who} 拒绝发往 {port} 的包（“{answer}”）。¶那里的防火墙或路由器这样应答，或端口转发指向别的主机。`,
 	"nothing.refused-tcp": zhTo + `：{port} 被 TCP 复位（RST）拒绝。¶pelt 在那里监听，所以是防火墙发的，在对端或途中，或端口转发指向别的主机。`,
 	"nothing.vanished":    zhTo + `：包在途中消失。¶` + zhAll + `离开了 {from}，没有一个到达 {to}。`,
 	"nothing.unknown":     zhTo + `：不知道丢在哪里。¶{from} 向 {port} 发了 {packets_count} 个包，{to} 上的 pelt 一个也没收到。`,
@@ -116,12 +116,12 @@ var chineseSentences = map[string]string{
 	"nothing.more":          `另有 {pairs_count} 对主机之间也完全不通。`,
 	"nothing.unseen":        zhTo + `（{port}）。`,
 	"nothing.back-filter":   zhBack + `{whose}防火墙丢弃应答。` + zhHeard + zhReply + `被丢弃[（表 {table}，链 {chain}）]。`,
-	"nothing.back-place":    zhBack + `{place}。` + zhHeard + zhReply + `丢在那里。`,
+	"nothing.back-place":    zhBack + `应答丢在{place}。` + zhHeard + zhReply + `丢在那里。`,
 	"nothing.back-refused":  zhBack + `{who} 拒绝应答（“{answer}”）。` + zhHeard + zhReply + `被拒绝。`,
 	"nothing.back-vanished": zhBack + `应答在途中消失。` + zhHeard + zhReply + `丢失。`,
 	"nothing.back-unknown":  zhBack + `不知道应答丢在哪里。` + zhHeard + `{packets_count} 个应答一个也没有回来。`,
-	"nothing.streams":       zhSome + `[：{whose}防火墙丢弃它们的包|：{who} 应答“{answer}”|：{place}]` + zhOther,
-	"nothing.back-streams":  zhSome + `[：{whose}防火墙丢弃应答|：{who} 对应答回以“{answer}”|：应答丢失，{place}]` + zhOther,
+	"nothing.streams":       zhSome + `[：{whose}防火墙丢弃这些包|：{who} 应答“{answer}”|：包丢在{place}]` + zhOther,
+	"nothing.back-streams":  zhSome + `[：{whose}防火墙丢弃应答|：{who} 对应答回以“{answer}”|：应答丢在{place}]` + zhOther,
 	"nothing.let":           `在 {who} 上放行 {port}[{number ?}：|。]`,
 	"nothing.let-back":      `在 {who} 上放行 {to} 的应答：它们来自 {port}。`,
 	"nothing.between": `检查 {from} 与 {to} 之间是否有防火墙拦截 {port}，或缺少端口转发。[pelt soak {target} --dut ` +
@@ -129,8 +129,8 @@ var chineseSentences = map[string]string{
 
 	"sweep.best":    zhBest + `¶其余 {others_count} 组参数都更慢[{missed ?}，或到不了所有接收端]。`,
 	"sweep.first":   zhBest + `¶没有其他[{missed ?}能到达所有接收端的]参数组合与它相差在 {resolution_ratio} 以内。`,
-	"sweep.tied":    zhBest + `¶另有 {tied_count} 组参数与它差别不显著（{resolution_ratio} 以内）；它们都没有发送得更少。`,
-	"sweep.near":    zhBest + `¶另有 {tied_count} 组参数与它相差在 {resolution_ratio} 以内；它们都没有发送得更少。`,
+	"sweep.tied":    zhBest + `¶另有 {tied_count} 组参数与它差别不显著（{resolution_ratio} 以内），但发送量都不比它少。`,
+	"sweep.near":    zhBest + `¶另有 {tied_count} 组参数与它相差在 {resolution_ratio} 以内，但发送量都不比它少。`,
 	"sweep.only":    zhGets + `¶没有测其他参数组合。`,
 	"sweep.under":   `最佳（{under}）：` + zhGets,
 	"sweep.nothing": `[{under}：]所有参数组合都没有收到包。`,
@@ -138,7 +138,7 @@ var chineseSentences = map[string]string{
 		`{goodput_bps:best}]。`,
 	"sweep.unfair": `{at} 时各接收端相差最大：{receiver_goodput_min_bps:at} 到 {receiver_goodput_max_bps:at}，公平指数 ` +
 		`{receiver_fairness_index:at}（1 为完全平均）。`,
-	"sweep.waste": `{most} 的发送量是它的 {times_index} 倍，有效吞吐为 {goodput_bps:most}[，中位时延为 {*delay:most}，而不是 ` +
+	"sweep.waste": `{most} 的发送量是最佳参数的 {times_index} 倍，有效吞吐为 {goodput_bps:most}[，中位时延为 {*delay:most}，而不是 ` +
 		`{*delay:best}]。`,
 	"sweep.brief": `{best} 的所有包在 {arriving_s} 内到达：可能只是暂存在队列和缓冲区里。用 --time 1s 测得更久，才能知道路径` +
 		`的承载能力。`,
@@ -154,7 +154,7 @@ var chineseSentences = map[string]string{
 	"cc.alone": `{who} [{timed ?}用时|有效吞吐] {*metric:best range}[（{where}）]。` +
 		`[¶[{base} |最慢时][{timed ?}用时|有效吞吐] {*metric:worst}[（{worst}）]。]`,
 	"cc.none": `没有试验记录所用的拥塞控制算法。`,
-	"cc.queue": `与 {who} 同时传输时，95 % 的小包排队[{none ?}不到 1 µs|最长 {queueing_p95_ns:most}][，与 {base} 同时为 ` +
+	"cc.queue": `与 {who} 同时传输时，95 % 的小包排队[{none ?}不到 1 µs|不超过 {queueing_p95_ns:most}][，与 {base} 同时为 ` +
 		`{queueing_p95_ns:least}][（{where}）]。`,
 	"cc.share":    `同时传输时，{who} 占有效吞吐的 {control_share_ratio:most}，{base} 占 {control_share_ratio:least}[（{where}）]。`,
 	"cc.unfair":   `{who} 的各流分配不均[（{where}）]（Jain 指数 {stream_fairness_index}，1 为完全平均）。`,
@@ -166,12 +166,12 @@ var chineseSentences = map[string]string{
 		`sysctl -w net.ipv4.tcp_no_metrics_save=1`,
 	"cc.page": `查看速率和排队随时间的变化：`,
 
-	"router.flood":          `{name} 饱和在` + zhRates + `，{way}。` + zhTCP,
-	"router.least":          `{name} 至少承载` + zhRates + `，{way}。` + zhTCP,
-	"router.kept":           `{name} 能承载要求的速率，{way}。¶收到：` + zhRates + `。` + zhTCP,
-	"router.short":          `{name} 承载不了要求的速率：{worst} 帧丢包 {loss_ratio:worst}。¶{way} 的丢包[：{place}]。` + zhTCP,
+	"router.flood":          `{name}，{way}：饱和在` + zhRates + `。` + zhTCP,
+	"router.least":          `{name}，{way}：至少承载` + zhRates + `。` + zhTCP,
+	"router.kept":           `{name}，{way}：能承载要求的速率。¶收到：` + zhRates + `。` + zhTCP,
+	"router.short":          `{name} 承载不了要求的速率：{worst} 帧丢包 {loss_ratio:worst}。¶{way} 的丢包[来自{place}]。` + zhTCP,
 	"router.loses":          `{name} 最多丢包 {loss_ratio:worst}（{worst} 帧，{way}）。[¶丢在{place}。]` + zhTCP,
-	"router.tcp":            `{name} 的 TCP 有效吞吐[{least ?}至少]为 {goodput_bps:tcp}，{way}。`,
+	"router.tcp":            `{name}，{way}：TCP 有效吞吐[{least ?}至少]为 {goodput_bps:tcp}。`,
 	"router.core":           `{where} 时，路由器最忙的核是{busiest}：占用 {core_busy_ratio}，其中{doing} {*part}。`,
 	"router.offload.cpu":    `{where} 时路由器 CPU 占用最高只有 {router_busy_ratio}：可能由硬件转发。`,
 	"router.offload.kernel": `{where} 的包中，路由器内核只转发了 {router_kernel_ratio}：其余走了快速转发路径。`,
@@ -185,7 +185,7 @@ var chineseSentences = map[string]string{
 	"router.dut":               `同时观测路由器的 CPU：`,
 	"router.unseen":            `[{all ?}各次试验都|{trials_count} 次试验中有 {unseen_count} 次]没有观测路由器：不知道其 CPU 当时在做什么。`,
 	"router.fact.setting":      zhLater + `{name} = {value}`,
-	"router.fact.offload":      zhLater + `其设置中 {by} 流量卸载为 {state}（{name}）`,
+	"router.fact.offload":      zhLater + `其设置中{by}为 {state}（{name}）`,
 	"router.fact.flowtable":    zhLater + `nft 的流表 {name} 让[ {devices} 的|没有设备的]流在 {by} 中绕过规则`,
 	"router.fact.no-flowtable": zhLater + `nft 没有流表，不卸载任何流`,
 	"router.fact.xdp":          zhLater + `{device} 收到的包先经过一个 XDP 程序，再到内核自己的路径`,
@@ -205,15 +205,15 @@ var chineseSentences = map[string]string{
 		`{router_cost_ratio}]。`,
 
 	"mesh.lost": `[{all ?}所有 {pairs_count} 对都|{pairs_count} 对中有 {pairs_count:lossy} 对]丢包超过 {loss_ratio:most}；{from} 到 {to} 丢得最多，{loss_ratio}。` +
-		`[¶{from} 到 {to} 主要丢在：{place}。][¶共测 {cycles_count} 轮。]`,
+		`[¶{from} 到 {to} 的丢包主要来自{place}。][¶共测 {cycles_count} 轮。]`,
 	"mesh.fine":            `{hosts_count} 台主机中没有一对明显丢包超过 {loss_ratio:most}。¶最差的是 {from} 到 {to}，丢包 {loss_ratio}。`,
 	"mesh.whole":           `{hosts_count} 台主机之间的 {attempted_packets} 个包一个也没丢。`,
-	"mesh.into":            `[{all ?}所有 {pairs_count:into} 台主机|{pairs_count:into} 台主机中有 {pairs_count:into-lossy} 台]到 {host} 丢包，中位数 {loss_ratio:into}[：{place}]。¶先检查 {host}。`,
-	"mesh.from":            `{host} 到[{all ?}所有 {pairs_count:from} 台主机| {pairs_count:from} 台主机中的 {pairs_count:from-lossy} 台]丢包，中位数 {loss_ratio:from}[：{place}]。¶先检查 {host}。`,
-	"mesh.both":            `{host} 与几乎所有主机双向丢包：到它 {loss_ratio:into}，从它 {loss_ratio:from}[：{place}]。¶先检查 {host}。`,
+	"mesh.into":            `[{all ?}{pairs_count:into} 台主机到 {host} 都丢包|{pairs_count:into} 台主机中有 {pairs_count:into-lossy} 台到 {host} 丢包]，中位数 {loss_ratio:into}[，来自{place}]。¶先检查 {host}。`,
+	"mesh.from":            `{host} 到[{all ?} {pairs_count:from} 台主机都| {pairs_count:from} 台主机中的 {pairs_count:from-lossy} 台]丢包，中位数 {loss_ratio:from}[，来自{place}]。¶先检查 {host}。`,
+	"mesh.both":            `{host} 与几乎所有主机双向丢包：到它 {loss_ratio:into}，从它 {loss_ratio:from}[，来自{place}]。¶先检查 {host}。`,
 	"mesh.hosts-more":      `另有 {more_count} 台主机与几乎所有其他主机之间丢包，见网格图。`,
-	"mesh.oneway":          `{from} 到 {to} 丢包 {loss_ratio}[：{place}][；反方向正常（{loss_ratio:back}）]。`,
-	"mesh.pair":            `{from} 与 {to} 双向丢包：去程 {loss_ratio}[，{place}]，回程 {loss_ratio:back}。`,
+	"mesh.oneway":          `{from} 到 {to} 丢包 {loss_ratio}[，来自{place}][；反方向正常（{loss_ratio:back}）]。`,
+	"mesh.pair":            `{from} 与 {to} 双向丢包：去程 {loss_ratio}[，来自{place}]，回程 {loss_ratio:back}。`,
 	"mesh.more":            `另有 {more_count} 对丢包，见网格图。`,
 	"mesh.gone":            `[从 {since} 起，]{host} 与任何主机都没有测成：{why}。`,
 	"mesh.gone-more":       `另有 {more_count} 台主机与任何主机都没有测成。`,
@@ -222,12 +222,12 @@ var chineseSentences = map[string]string{
 	"mesh.change": `{since}：[{from} 到 {to}|几乎所有主机到 {into}|{out} 到几乎所有主机]的[{loss_ratio:after ?}丢包率|{delay_p50_ns:after ` +
 		`?}时延|往返时延]从 {*metric:before} 变为 {*metric:after}。`,
 	"mesh.once":   `所有各对同时测量，一对的丢包可能由另一对的流量引起。`,
-	"mesh.rounds": `各对分轮测量：没有主机同时做两个试验。`,
+	"mesh.rounds": `各对分轮测量：一台主机同一时间只做一个试验。`,
 	"mesh.page":   `查看网格图：`,
 
 	"times.runs": `自 {since} 起运行 {runs_count} 次[{none ?}，都没有可用结果|，其中 {runs_count:bad} 次没有可用结果]。`,
 	"times.change": `{since}：[{what} 的][{loss_ratio:after ?}丢包率|{throughput_pps:after ?}不丢包速率|{goodput_bps:after ?}有效吞吐|` +
-		`{delay_p50_ns:after ?}时延|往返时延]从 {*metric:before} 变为 {*metric:after}[：{place}]。`,
+		`{delay_p50_ns:after ?}时延|往返时延]从 {*metric:before} 变为 {*metric:after}[，来自{place}]。`,
 	"times.more":   `另有 {more_count} 处变化，见时间图。`,
 	"times.steady": `各项数字的变化都在随机波动之内。`,
 	"times.few":    `还要 {more_count} 次可用结果，才能把变化与随机波动区分开。`,
@@ -267,7 +267,7 @@ var chineseSentences = map[string]string{
 	"change.drift":      `从 {at_s moment} 到 {end_s moment}，{what}从 {*metric:before} 逐渐变为 {*metric:after}。`,
 	"change.burst":      `{at_s moment} 到 {end_s moment} 的一次突发，比平时多丢 {more_packets} 个包。`,
 	"change.bursts":     `{at_s moment} 到 {end_s moment} 的 {events_count} 次突发，比平时共多丢 {more_packets} 个包。`,
-	"cause.lost":        `同时丢包从 {lost_pps:before} 变为 {lost_pps:after}：{what}。`,
+	"cause.lost":        `同时丢包从 {lost_pps:before} 变为 {lost_pps:after}，来自{what}。`,
 	"cause.dropped":     `同时{who}的内核丢弃 {dropped_pps:after}（{what}）；之前为 {dropped_pps:before}。`,
 	"cause.cpu":         `同时{who}的{what}从 {*metric:before} 变为 {*metric:after}。`,
 	"cause.other":       `同时{who}的{what}从 {*metric:before} 变为 {*metric:after}。`,
@@ -281,7 +281,7 @@ var chineseSentences = map[string]string{
 	"compare.open":       `还不能证实 {side} 与 {base} 有差别` + zhProve,
 	"compare.near":       `{side} 与 {base} 看起来一样` + zhProve,
 	"compare.small":      `{side} 与 {base} 之间没有看到值得注意的差别。` + zhMost,
-	"compare.few":        `重复次数太少，无法比较 {side} 与 {base}[：再重复 {repeats_count:more} 次可能看得出]。¶目前[，{first}]：{what}。`,
+	"compare.few":        `重复次数太少，还不能拿 {side} 与 {base} 比较[：再重复 {repeats_count:more} 次可能就能看出]。¶目前[，{first}]：{what}。`,
 	"compare.differ":     `设置上的不同：{settings}。`,
 	"compare.alike":      `[从 {tool} 的文件看，]设置相同[{tool ?}|：每个参数、主机和版本都一样]。`,
 	"compare.family":     `{tests_count} 项比较中[{none ?}没有一项|有 {proven_count} 项]的差别超出偶然。[{none ?}|其中出现任何误判的概率不超过 5 %。]`,
@@ -299,32 +299,32 @@ var chineseSentences = map[string]string{
 	"compare.flood":      `无法比较：包以最快速度发送，丢多少取决于发送端。请指定速率：--rate`,
 	"compare.unmeasured": `无法比较：没有一项指标是两边都测到的`,
 
-	"explain.lost": `丢包 {loss_ratio}[{whole ?}：{first}|，主要是“{first}”（占丢包的 {share_ratio}）|{none ?}，原因不明|，丢包的 ` +
+	"explain.lost": `丢包 {loss_ratio}[{whole ?}，都是“{first}”|，主要是“{first}”（占丢包的 {share_ratio}）|{none ?}，原因不明|，丢包的 ` +
 		`{unknown_ratio} 原因不明]。¶即 {attempted_packets} ` +
 		`个包中丢失 {lost_packets} 个。[其他丢包：{places}。]`,
 	"explain.whole":   `{attempted_packets} 个包一个也没丢。`,
 	"explain.nothing": `没有发送，也就没有丢包。`,
-	"explain.again": `TCP 在 {attempted_packets} 个报文段中重传了 {lost_packets} 个（{loss_ratio}）。¶[{unplaced ?}` +
-		`没有任何信息表明它们丢在哪里|{whole ?}原因都是“{first}”|主要是“{first}”（占 {share_ratio}）[；其次是{places}]|{none ?}` +
+	"explain.again": `TCP 重传了 {loss_ratio} 的报文段（{attempted_packets} 个中有 {lost_packets} 个）。¶[{unplaced ?}` +
+		`没有信息表明它们丢在哪里|{whole ?}原因都是“{first}”|主要是“{first}”（占 {share_ratio}）[；其次是{places}]|{none ?}` +
 		`没有一个确知丢失|其中 {unknown_ratio} 未必丢失[；其余：{places}]]。`,
 	"explain.tcp":      `TCP 会重传丢失的报文段；发送端的系统不告知重传了多少。`,
 	"explain.no-again": `TCP 没有重传任何报文段。`,
-	"explain.frames":   `{from} 到 {to} 的模拟链路：{frames_count} 帧中 {frames_count:lost} 帧按要求丢弃，{frames_count:full} 帧遇到队列满。`,
+	"explain.frames":   `{from} 到 {to} 的模拟链路：{frames_count} 帧中 {frames_count:lost} 帧按要求丢弃，{frames_count:full} 帧因队列满被丢弃。`,
 	"explain.trial":    `该运行有第 1 到第 {trials} 次试验，没有第 {trial} 次`,
 	"explain.cell":     `运行 {run} 没有这种参数组合的试验；不带 --cell 的 pelt explain 会列出各种组合`,
 	"explain.of":       `第 {trial} 次试验[：{cell}][（{of} 次中丢包最多）]`,
 	"explain.invalid":  `第 {trial} 次试验{state}：{why}。`,
-	"explain.line": `{lost_packets} 个包：{place}[（{figures}[；{cause}]）|（{cause}[：表 {table}，链 {chain}]）]。{sure}。[` +
+	"explain.line": `{lost_packets} 个包丢在{place}[（{figures}[；{cause}]）|，{cause}[：表 {table}，链 {chain}]]。{sure}。[` +
 		`由内核的 {function} 丢弃。][接口 {interface}。][序号 {sequences}[，另有 {lost_packets:more} 个]。]`,
-	"explain.help":     `在那里有帮助：{host} 的 {knob} 从 {present} 改为 {value}。{why}。[说明：{note}。]`,
-	"explain.possible": `原因不明的 {unattributed_packets} 个包中，最多 {lost_packets:most} 个可能是：{place}。它的计数器变了，但也可能是别的流量引起的。`,
+	"explain.help":     `可以改善：把{host}的 {knob} 从 {present} 改为 {value}。{why}。[说明：{note}。]`,
+	"explain.possible": `原因不明的 {unattributed_packets} 个包中，最多 {lost_packets:most} 个可能丢在{place}。那里的计数器变了，但也可能是别的流量引起的。`,
 	"explain.pacing":   `计划的 {planned_packets} 个包中有 {planned_packets:missed} 个没有发送[（{why}）]。它们不算丢包。`,
 	"watched.seq":      `在{node}观测：逐包记录丢包（eBPF），以及计数器。` + zhWatchedLess,
 	"watched.count":    `在{node}观测：按位置统计丢包（eBPF），以及计数器[，因为{why}]。` + zhWatchedLess,
 	"watched.off":      `在{node}观测：只有计数器[，因为{why}]。` + zhWatchedLess,
 	"watched.none":     `没有观测{node}[，因为{why}]。那里的情况未知。` + zhWatchedLess,
 	"watched.other":    `在{node}观测：{mode}[，因为{why}]。` + zhWatchedLess,
-	"reported":         `{node}的 {program} 报告了收到多少。[它少算了 {lost_packets:tail} 个丢包：它们在它看到的最后一个包之后发送。]`,
+	"reported":         `{node}的 {program} 报告了收到多少。[它少算了 {lost_packets:tail} 个丢包：这些包发送时，它已经收完最后一个包。]`,
 
 	"known.exact-seq":   `逐包`,
 	"known.exact-count": `专用计数器`,
@@ -336,30 +336,30 @@ var chineseSentences = map[string]string{
 	"sure.bounded":     `大约：该计数器属于整个命名空间、设备或主机`,
 	"sure.shared":      `最多：别的包也使该计数器变化`,
 	"sure.least":       `至少：最多可能有 {lost_packets:most}，因为别的包也使该计数器变化`,
-	"sure.dropped":     `大约：那里丢弃的报文段只是计了数，没有与重传的一一对应`,
+	"sure.dropped":     `大约：那里只统计了丢弃的报文段数，无法与重传一一对应`,
 	"sure.waiting":     `很可能：等待结束时仍有包到达，缺的是最新的一批`,
 	"sure.answered":    `很可能：与本机用 ICMP 差错应答的包连续丢失`,
 	"sure.inferred":    `推断：两台主机的计数不同`,
 	"sure.other":       `{sure}`,
 
 	"advice.see":         `查看改哪些参数有帮助：`,
-	"advice.best-set":    `把{host}的 {knob} 从 {present} 改为 {value}。¶{attempted_packets} 个包中有 {lost_packets} 个丢在那里（{place}）。`,
-	"advice.best-socket": `把接收端套接字的缓冲区从 {present} B 改为 {value} B。¶{attempted_packets} 个包中有 {lost_packets} 个丢在那里（{place}）。`,
+	"advice.best-set":    `把{host}的 {knob} 从 {present} 改为 {value}。¶{attempted_packets} 个包中有 {lost_packets} 个丢在{place}。`,
+	"advice.best-socket": `把接收端套接字的缓冲区从 {present} B 改为 {value} B。¶{attempted_packets} 个包中有 {lost_packets} 个丢在{place}。`,
 	"advice.set":         `在{host}上把 {knob} 从 {present} 改为 {value}：`,
 	"advice.socket":      `接收缓冲区从 {present} B 改为 {value} B：加 --receive-buffer {value} 再运行一次。`,
 	"advice.not":         `{host}的 {knob} 为 {present}，不是瓶颈[：{note}]。`,
 	"advice.none":        `本机没有参数能减少这些丢包。`,
 	"advice.whole":       `没有丢包，不需要改参数。`,
-	"advice.apply":       `在本机作这些修改（pelt tune revert 可以撤销）：`,
+	"advice.apply":       `在本机应用这些修改（pelt tune revert 可以撤销）：`,
 	"advice.link":        `模拟链路的队列满了。请提高链路速率或加长队列：--link rate=...,queue=...`,
 
-	"drops.now":      `[当前 {drops_pps}；]{watched_s} 内丢包 {drops_count} 次（[{filter}|不过滤]）`,
-	"drops.none":     `{watched_s} 内没有丢包（[{filter}|不过滤]）`,
+	"drops.now":      `[当前 {drops_pps}；]{watched_s} 内丢包 {drops_count} 次（[{filter}|未过滤]）`,
+	"drops.none":     `{watched_s} 内没有丢包（[{filter}|未过滤]）`,
 	"drops.ordinary": `其中 {drops_count} 次是正常丢弃，不加 --all 时不列出：抓包副本、TCP 旧报文段、邻居发现、主机内部消息。`,
 	"drops.places":   `另有 {drops_count} 次丢包只计了数，没有列出：位置表已满。`,
 	"drops.unsorted": `有 {drops_count} 次丢包属于表里放不下的流，未计入：可能正是这些主机的。用 --port 可减少流的数量。`,
 	"drops.unseen":   `有 {drops_count} 次丢包没有看到：该处理器上的观测正忙。`,
-	"drops.why":      `{why}`,
+	"drops.why":      `{why}。`,
 	"drops.line":     `{at}  {drops_pps}  {drops_count}  {why}  {layer} {reason}  {function}  {place}  {flow}`,
 
 	"asked.passed":         `--fail-if {limit argument} 通过。`,
@@ -370,7 +370,7 @@ var chineseSentences = map[string]string{
 
 	"limit.buffers": `[{where}：]瓶颈是 TCP 缓冲区：TCP 有 {tcp_held_back_ratio} 的时间在等它们。`,
 	"limit.control": `[{where}：]瓶颈是拥塞控制：链路、缓冲区和 CPU 都有余量。`,
-	"limit.link":    `[{where}：]瓶颈是[{place ?}|[到 {receivers_count} 个接收端的每条 ]{link_bps} 的]链路` + zhLine,
+	"limit.link":    `[{where}：]瓶颈是[{place ?}|[到 {receivers_count} 个接收端、每条 ]{link_bps} 的]链路` + zhLine,
 	"link.beyond":   `到达的数据达到最慢链路所能通过的 {link_ratio}{where}：可能是它的队列放过了突发，或它比所说的快。加长试验可以弄清。`,
 	"limit.router": `[{where}：]瓶颈是路由器[{place ?}|的 CPU][{place ?}|（最忙的核占用 {router_busiest_core_ratio}）|：其线程占用一个核的 ` +
 		`{router_thread_ratio}]` + zhLine,
@@ -437,16 +437,16 @@ var chineseSentences = map[string]string{
 	"profile": `发包模式 {profile}[{send_gap_p50_ns ?}[：要求间隔 {asked_gap_p50_ns}（中位数）和 {asked_gap_p99_ns}（99 %），实际发送 ` +
 		`{send_gap_p50_ns} 和 {send_gap_p99_ns}]][；{gap_distance_ratio} 的间隔偏差超过四分之一][；轨迹重复了 {rounds_index} 遍]。`,
 	"recorded":     `记录在 {files}：{packets_count} 个包，每个 {packet_index} B，{dropped_count} 个未记录。`,
-	"record.whole": `[运行 {run} 的记录|未保存的运行的记录]：完整，{file_bytes}。`,
-	"record.cut":   `[运行 {run} 的记录|未保存的运行的记录]：{cut}。¶之前的部分可以读取。`,
+	"record.whole": `[运行 {run} 的记录|未保存运行的记录]：完整，{file_bytes}。`,
+	"record.cut":   `[运行 {run} 的记录|未保存运行的记录]：{cut}。¶之前的部分可以读取。`,
 	"run.empty":    `一次试验也没有完成。[¶{why}。]`,
 	"run.resume":   `开始测量：`,
 
-	"foreign.rate":   `{tool} [{where ?}最多]收到 {goodput_bps:best}[（{receive_pps:best}）][，{where}][{whole ?}；这些包没有丢失|；这些包丢失 {loss_ratio:best}]。`,
-	"foreign.sent":   `{tool} [{where ?}最多]发送 {send_bps:best}[，{where}]；文件没有说明收到了多少。`,
-	"foreign.trip":   `{tool}：[{where ?}最长的]往返时延中位数 {round_trip_p50_ns:best}[，99 % 在 {round_trip_p99_ns:best} 以内][，{where}]。`,
-	"foreign.cut":    `{tool} 没有完成这次测试。[¶在此之前收到 {goodput_bps:best}[，{where}]。|¶在此之前发送 {send_bps:best}[，{where}]。]`,
-	"foreign.silent": `{tool} 不说明包丢在哪里。`,
+	"foreign.rate":   `[{where}：]{tool} [{where ?}最多]收到 {goodput_bps:best}[（{receive_pps:best}）][{whole ?}，没有丢包|，丢包 {loss_ratio:best}]。`,
+	"foreign.sent":   `[{where}：]{tool} [{where ?}最多]发送 {send_bps:best}；文件没有说明收到了多少。`,
+	"foreign.trip":   `[{where}：]{tool} 的[{where ?}最大]往返时延中位数为 {round_trip_p50_ns:best}[，99 % 在 {round_trip_p99_ns:best} 以内]。`,
+	"foreign.cut":    `{tool} 没有完成这次测试。[¶在此之前[（{where}）]收到 {goodput_bps:best}。|¶在此之前[（{where}）]发送 {send_bps:best}。]`,
+	"foreign.silent": `{tool} 不会说明包丢在哪里。`,
 	"foreign.next":   `找出这条路径在哪里丢包：`,
 	"foreign.made":   `读自 {tool}[ {version}] 的文件[，测试为 {test}]；文件没有的数字，这里也没有。`,
 	"none.slow":      `没有可用的结果：发送端达不到 {send_pps:asked}（实际 {send_pps:best}）。¶试试 --rate {rate argument}[{busy ?}，或等那台主机空闲时再测]。`,
@@ -478,7 +478,7 @@ var chineseSentences = map[string]string{
 	"why.host-slept":         `{node}的主机休眠了 {slept_s}`,
 	"why.interface-gone":     `{node}的接口 {name} 消失了`,
 	"why.interface-mtu":      `{node}的接口 {name} 的 MTU 从 {before_bytes} 变为 {after_bytes}`,
-	"why.change-failed":      `{at_s} 的 {name} 没有做成：[{of}|{text}]`,
+	"why.change-failed":      `{at_s} 的 {name} 没有生效：[{of}|{text}]`,
 	"why.pair-unmeasured":    `没有测成：[{of}|{text}]`,
 	"why.cut":                `[{of}|{text}|被中断]`,
 	"why.interrupted":        `被用户中断`,
@@ -489,8 +489,8 @@ var chineseSentences = map[string]string{
 	"why.drain-short":        zhConnection + `{drain_s} 的排空时间结束时仍有包到达：留在途中队列里的算作丢包；加长排空时间就能计入`,
 	"why.probes-silent":      zhConnection + `往返时延没有测到测试结束：{silent_s} 没有一个包得到应答`,
 	"why.thread-plain":       zhConnection + `[流 {stream} 的线程|一个多流线程]无法设置：{text}`,
-	"why.send-buffer-cut":    zhConnection + `系统给的发送缓冲区是 {granted_bytes}，不是 {asked_bytes}：请加大 net.core.wmem_max`,
-	"why.receive-buffer-cut": zhConnection + `系统给的接收缓冲区是 {granted_bytes}，不是 {asked_bytes}：请加大 net.core.rmem_max`,
+	"why.send-buffer-cut":    zhConnection + `系统给的发送缓冲区是 {granted_bytes}，不是 {asked_bytes}；请加大 net.core.wmem_max`,
+	"why.receive-buffer-cut": zhConnection + `系统给的接收缓冲区是 {granted_bytes}，不是 {asked_bytes}；请加大 net.core.rmem_max`,
 	"why.icmp-came":          zhConnection + `收到 ICMP {text} {packets} 个`,
 	"why.icmp-more":          zhConnection + `另有 {packets} 个 ICMP 差错`,
 	"why.frames-pass":        zhConnection + `帧绕过 {name} 的[队列规则 {queue}|{text}]`,
@@ -502,8 +502,8 @@ var chineseSentences = map[string]string{
 	"why.ended-early":           zhConnection + `连接 {stream} 提前结束：{text}`,
 	"why.segments-uncounted":    zhConnection + `系统不统计 TCP 报文段（Linux 4.6 起才有）：包数为 0，字节数正确`,
 	"why.read-late":             zhConnection + `本机太忙，计数器最多晚读了 {late_s}，所以两端的总数不一致`,
-	"why.writes-held":           zhConnection + `有 {writes} 次写没有做，因为路径或对端不再接收`,
-	"why.writes-late":           zhConnection + `有 {writes} 次写没有做，因为发送端迟到`,
+	"why.writes-held":           zhConnection + `有 {writes} 次写入没有进行，因为路径或对端不再接收`,
+	"why.writes-late":           zhConnection + `有 {writes} 次写入没有进行，因为发送端迟到`,
 	"why.connections-unmade":    zhConnection + `有 {connections} 个连接没有按时发起：{held} 个因为未应答的太多，{late} 个因为发送端迟到`,
 	"why.strangers-refused":     zhConnection + `试验中拒绝了连到端口 {name} 的 {connections} 个陌生连接`,
 	"why.files-spent":           zhConnection + `本机有 {times} 次没有文件描述符可用于新连接：请提高上限（ulimit -n）`,
@@ -676,7 +676,7 @@ var chineseSentences = map[string]string{
 	"why.no-program-taken":      `{name} 不接受 XDP 程序：{text}`,
 	"why.engine-carries-not":    `{name} 引擎不支持 {protocol}`,
 	"why.engine-role":           `{name} 引擎没有 {role} 这个角色`,
-	"why.caller-opens":          `tcp 引擎只从呼叫的一端打开连接；应为从那里出发的流`,
+	"why.caller-opens":          `tcp 引擎只从发起连接的一端打开连接；应为从那里出发的流`,
 	"why.linux-connections":     `只有 Linux 能打开大量连接`,
 	"why.linux-dscp":            `只有 Linux 能设置 DSCP`,
 	"why.linux-mss":             `只有 Linux 能设置 TCP 的 MSS 和窗口`,
@@ -699,10 +699,10 @@ var chineseSentences = map[string]string{
 	"why.only-observes":         `该 pelt serve 只观测（--observe-only）：不收发任何包`,
 	"why.engine-not-there":      `引擎 "{name}"：那台主机有 {engines}`,
 	"why.records-nothing":       `那台主机不做记录`,
-	"why.calls-no-own":          `那台主机不呼叫 {address}，它不是另一台主机的地址（那里用 --calls 可允许）`,
-	"why.calls-nobody":          `那台主机只监听，不呼叫别人；要让它作发送一侧，请在那里用 --calls {address} 启动 pelt serve`,
-	"why.calls-others":          `那台主机只呼叫 {networks}（那里的 --calls），不呼叫 {address}`,
-	"why.called-in-vain":        `那台主机呼叫别人多次无人应答：请半分钟后再试`,
+	"why.calls-no-own":          `那台主机不会主动连接 {address}，它不是另一台主机的地址（那里用 --calls 可允许）`,
+	"why.calls-nobody":          `那台主机只监听，不主动连接别人；要让它作发送一侧，请在那里用 --calls {address} 启动 pelt serve`,
+	"why.calls-others":          `那台主机只主动连接 {networks}（那里的 --calls），不连接 {address}`,
+	"why.called-in-vain":        `那台主机连接别人多次无人应答：请半分钟后再试`,
 	"why.watchers-full":         `已有 {runs} 个运行在观测该路由器，不能再多：请稍后再试`,
 	"why.sessions-full":         `那台主机上已有 {sessions} 个会话，不能再多（那里的 --max-sessions）：请稍后再试`,
 	"why.sessions-most":         `那台主机上已有 {sessions} 个会话，已到极限：请稍后再试`,
@@ -825,15 +825,15 @@ var chineseSentences = map[string]string{
 	"why.same-serve":            `[{address}：]它与{node}[（{name}）]是同一个 pelt serve：两边应各有一个`,
 	"why.other-version":         `[{host}|hub 上的一台主机] 运行 pelt {version}（协议 {protocol}），本机是 pelt {own_version}（协议 {own_protocol}）：请升级[{there ?} [{host}|那台主机] 上|本机]的 pelt`,
 	"why.host-unlisted":         `hub 上没有名为 {name} 的主机[，但是 {of}|：pelt hosts 显示有哪些主机]`,
-	"why.address-untold":        `{host} 没有说明其他主机用哪个地址呼叫它`,
+	"why.address-untold":        `{host} 没有说明其他主机用哪个地址连接它`,
 	"why.credentials-unread":    `--creds：{text}`,
 	"why.nats-forbids":          `--nats：这些服务器不允许这个用户进入：请给它们的一个用户的凭据（--creds FILE）`,
 	"why.nats-silent":           `--nats：那里没有 NATS 服务器应答`,
 	"why.nats-refuses":          `--nats：这些服务器拒绝连接，说的是 {said}`,
 	"why.nobody-serves":         `{node}没有 pelt serve 应答：如果那里监听的是 pelt hub，请用 fleet:FROM..TO 指定主机，并给出 --hub`,
-	"why.both-behind-nat":       `{host} 和 {other_host} 各在自己的 NAT 后面，互相呼叫不到：请给其中一个能放行的地址（在那里 pelt join --address）`,
+	"why.both-behind-nat":       `{host} 和 {other_host} 各在自己的 NAT 后面，互相连不上：请给其中一个能放行的地址（在那里 pelt join --address）`,
 	"why.mesh-small":            `hub 上的主机不到两台，组不成 mesh`,
-	"why.call-dropped":          `{of}。本机内核丢弃了它[（在 {interface}）|（出去时）][（{namespace}）]：{why}`,
+	"why.call-dropped":          `{of}。本机内核丢弃了它[，在 {interface}|，在发出时][，{namespace}]：{why}`,
 	"why.iperf-server-fault":    `{address} 的 iperf3 服务器：{of}`,
 	"why.iperf-no-end":          `没有代表 iperf3 服务器的一端`,
 	"why.iperf-nobody":          `那里没有程序监听（{text}）：请启动 iperf3 -s，或用 iperf3://HOST:PORT 写出端口`,
@@ -863,7 +863,7 @@ var chineseSentences = map[string]string{
 	"why.iperf-buffer":          `它得不到这么大的套接字缓冲区：请减小 --receive-buffer`,
 	"why.iperf-login":           `它要求登录，而 pelt 没有登录信息`,
 	"why.iperf-starved":         `它太久没有收到数据`,
-	"why.iperf-ran-long":        `测试对它来说太长`,
+	"why.iperf-ran-long":        `测试超过了它允许的时长`,
 	"why.iperf-refused":         `它以错误 {error} 拒绝`,
 	"why.iperf-full":            `服务的客户端已达到 --max-sessions 允许的数目`,
 	"why.iperf-stranger":        `被拒绝，因为它不在本机的网络里（--open-iperf3 允许所有人）`,
