@@ -79,34 +79,55 @@ func router(in *Input) *Node {
 	return &in.Nodes[1]
 }
 
-// TestAccounts: each line of the file is what two hosts tell of 1000 packets, of which the first 100 are lost: changes of
-// that, with ; between them. Below stands what the account makes of it, and checks but those that each account has, unless
-// they do not hold.
+// TestAccounts: each line of a file is what two hosts tell of 1000 packets, of which the first 100 are lost: changes of
+// that, with ; between them. Below stands what the account makes of it, and checks but those that each account has,
+// unless they do not hold; and of a fault that was made on purpose where the kernel let go of the packets.
 func TestAccounts(t *testing.T) {
-	places := map[string]model.Site{}
-	golden.Table(t, "testdata/accounts.txt", func(line string) string {
-		if definition, is := strings.CutPrefix(line, "site "); is {
-			name, text, _ := strings.Cut(definition, " ")
-			site := model.Site{Namespace: 1}
-			read(t, text, &site)
-			places[name] = site
-			return ""
+	for _, file := range []string{"accounts", "faults"} {
+		places := map[string]model.Site{}
+		golden.Table(t, "testdata/"+file+".txt", func(line string) string {
+			if definition, is := strings.CutPrefix(line, "site "); is {
+				name, text, _ := strings.Cut(definition, " ")
+				site := model.Site{Namespace: 1}
+				read(t, text, &site)
+				places[name] = site
+				return ""
+			}
+			in := twoHosts(100)
+			for change := range strings.SplitSeq(line, "; ") {
+				applies(t, &in, change, places)
+			}
+			l := Balance(in)
+			agree(t, in, l)
+			text := inWords(l) + "\n"
+			ofEach := []string{"balance", "attempted", "received", "planned", "missing"}
+			for _, check := range l.Checks {
+				if !check.Held || !slices.Contains(ofEach, check.Name) {
+					text += fmt.Sprintf("%s, held %v: %s\n", check.Name, check.Held, Law(check))
+				}
+			}
+			if file == "faults" {
+				text += ofFault(l)
+			}
+			return text
+		})
+	}
+}
+
+// ofFault is what an account says of a fault beside its causes: where the kernel let go of which packets, and what
+// contradicts that.
+func ofFault(l model.Ledger) (text string) {
+	for _, x := range l.Lines {
+		if len(x.Sequences) > 0 {
+			text += fmt.Sprintf("by %s at %s: %v\n", x.Function, x.Interface, x.Sequences)
 		}
-		in := twoHosts(100)
-		for change := range strings.SplitSeq(line, "; ") {
-			applies(t, &in, change, places)
-		}
-		l := Balance(in)
-		agree(t, in, l)
-		text := inWords(l) + "\n"
-		ofEach := []string{"balance", "attempted", "received", "planned", "missing"}
-		for _, check := range l.Checks {
-			if !check.Held || !slices.Contains(ofEach, check.Name) {
-				text += fmt.Sprintf("%s, held %v: %s\n", check.Name, check.Held, Law(check))
+		for _, e := range x.Evidence {
+			if e.Role == "contradicts" {
+				text += fmt.Sprintf("%s contradicts\n", e.Counter)
 			}
 		}
-		return text
-	})
+	}
+	return text
 }
 
 // applies makes one change of an input. JSON stands for fields of it, or of what a host observed behind its name.
@@ -121,6 +142,21 @@ func applies(t *testing.T, in *Input, change string, places map[string]model.Sit
 	}
 	switch rest := strings.Join(words[1:], " "); words[0] {
 	case "two": // hosts, as they are
+	case "fault": // between two namespaces of a machine
+		oneKernel(in)
+		in.Planned, in.SocketKnown, in.Fragments = 1000, true, 1
+		in.Missing = []model.Marks{marks(50, 100, 0)}
+		in.Nodes[0].Out, in.Nodes[1].In = []string{"eth0"}, []string{"eth1"}
+		in.Nodes[0].Observation.Routes = []model.Route{{Flow: "up", Kind: model.RouteUsable, Interface: "eth0"}}
+		add(&in.Nodes[0], 0, "softnet.dropped")
+		add(&in.Nodes[1], 0, "softnet.dropped Udp.NoPorts Udp.InErrors Udp.MemErrors")
+		add(&in.Nodes[1], 900, "Udp.InDatagrams")
+	case "counted": // by the sender's UDP and device, and by the receiver's device and IP as come and as delivered
+		add(&in.Nodes[0], number(words[1]), "Udp.OutDatagrams")
+		add(&in.Nodes[0], number(words[2]), "dev.eth0.tx_packets")
+		add(&in.Nodes[1], number(words[3]), "dev.eth1.rx_packets")
+		add(&in.Nodes[1], number(words[4]), "Ip.InReceives")
+		add(&in.Nodes[1], number(words[5]), "Ip.InDelivers")
 	case "ends":
 		*in = Input{Sender: "a", Receiver: "b"}
 	case "meeting": // whose nine packets one way were lost; nothing was measured after it

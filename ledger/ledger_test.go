@@ -49,6 +49,25 @@ func marks(triples ...uint64) model.Marks {
 	return w.Marks()
 }
 
+// counters makes counters of names in one line that moved by n, those with a !
+// by nothing.
+func counters(names string, n uint64) (list []model.Counter) {
+	for _, name := range strings.Fields(names) {
+		c := model.Counter{Name: name, Scope: "namespace", Unit: "skb", Before: 5, After: 5 + n, Whole: n, Measure: n}
+		if zero, ok := strings.CutPrefix(name, "!"); ok {
+			c.Name, c.After, c.Whole, c.Measure = zero, 5, 0, 0
+		}
+		switch kind, _, _ := strings.Cut(c.Name, "."); kind {
+		case "dev", "qdisc", "ethtool":
+			c.Scope = "device"
+		case "softnet", "arp_cache":
+			c.Scope = "host"
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
 // agree fails unless the account balances and is in order.
 func agree(t rapid.TB, in Input, l model.Ledger) {
 	t.Helper()
