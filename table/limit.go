@@ -175,9 +175,8 @@ func (g Group) limitByLosses() Limit {
 // anyway reports whether most packets were lost to what drops them also where no processor is busy, as a rule or a
 // policer does.
 func (l Limit) anyway() bool {
-	loaded := []string{model.CauseStillQueued, model.CauseRingFull, model.CauseRingMissed, model.CauseInside,
-		model.CauseElimination, "CPU_BACKLOG", "QDISC_DROP", "QDISC_CONGESTED", "rx-dropped", "tx-dropped"}
-	return l.Line != nil && !slices.Contains(loaded, l.Line.Cause)
+	const dropping = "NETFILTER_DROP POLICER TC_INGRESS TC_EGRESS " + model.CauseLinkLoss
+	return l.Line != nil && slices.Contains(strings.Fields(dropping), l.Line.Cause)
 }
 
 // OfRate reports whether what decided happens to a rate that is too high, and not to any rate.

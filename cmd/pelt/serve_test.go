@@ -57,7 +57,7 @@ func TestInvitation(t *testing.T) {
 	}
 	code, note := toldCode("tiger-42-amber", "/etc/code") // standard output is no terminal
 	if got := invitation(run.ServeOptions{Port: 7358}, code, note); strings.Contains(got, "tiger") ||
-		!strings.Contains(got, "stands in /etc/code") {
+		!strings.Contains(got, "which is in /etc/code") {
 		t.Errorf("a code of a file, for a journal: %q", got)
 	}
 }
