@@ -45,7 +45,7 @@ var curveSentences = map[string]string{
 		`second.` + lostAlong,
 	"curve.packets": saturates + ` at every size, up to {goodput_bps:wide}.¶The limit is packets per ` +
 		`second.` + lostAlong,
-	"curve.bits": `{path} carries at most {goodput_bps:wide}; at every size the limit is bits per second.` + lostAlong,
+	"curve.bits": `{path} carries at most {goodput_bps:wide}; bits are the limit at every size.` + lostAlong,
 	"curve.one":  saturates + `, which is {goodput_bps:wide}, at {best}.` + lostAlong,
 	"curve.two":  saturates + ` ({best}) and {goodput_bps:wide} ({wide}).` + lostAlong,
 	"curve.unclear": saturates + ` ({best}) and {goodput_bps:wide} ({wide}).¶The sizes fit neither one packet rate ` +
