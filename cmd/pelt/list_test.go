@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -24,7 +23,6 @@ func TestListFits(t *testing.T) {
 		200: "RUN STARTED COMMAND TARGET TRIALS STATE RESULT", 100: "RUN COMMAND TARGET STATE RESULT",
 		80: "RUN COMMAND RESULT", 40: "RUN RESULT",
 	} {
-		t.Setenv("COLUMNS", strconv.Itoa(width))
 		got, fitted := fitRuns(heads, rows, width)
 		var out strings.Builder
 		if err := printColumns(&out, strings.Join(got, "\t"), fitted); err != nil {

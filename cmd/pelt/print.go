@@ -67,13 +67,17 @@ func encodeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// printColumns prints rows in columns below the names of these, which tabs part, as wide as the terminal.
+// printColumns prints rows in columns below the names of these, which tabs part: as wide as the terminal, or, for a
+// script, each row as one line.
 func printColumns(w io.Writer, names string, rows [][]string) error {
 	var heads []string
 	for name := range strings.SplitSeq(names, "\t") {
 		heads = append(heads, spoken().Say(name))
 	}
-	width, _, _ := terminal(os.Stdout)
+	width := 0
+	if isTerminal(os.Stdout) {
+		width, _, _ = terminal(os.Stdout)
+	}
 	lines := plain.Table(append([][]string{heads}, rows...), width)
 	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
 	return err
