@@ -53,8 +53,10 @@ func shortfall(f model.FlowResult, e effort, asked model.Flow, ordered model.Tim
 				Numbers: map[string]float64{"silent_s": s.AfterS}}}
 		}
 	}
+	late := slots(f, model.PacingLate)
+	tooLate := float64(late) > maxMissedRatio*float64(f.Planned) && asked.Protocol != model.TCP
 	// Not every system counts TCP's segments; its sockets' bytes tell then.
-	if f.Attempted == 0 && (f.TCP == nil || f.TCP.SentBytes == 0) {
+	if f.Attempted == 0 && (!tooLate || f.DurationS <= 0) && (f.TCP == nil || f.TCP.SentBytes == 0) {
 		return reason(model.NothingSent, nil)
 	}
 	if c := f.Connections; c != nil && c.Ended != "" { // as ordered
@@ -74,8 +76,7 @@ func shortfall(f model.FlowResult, e effort, asked model.Flow, ordered model.Tim
 		return reason(model.InterfaceRefused, map[string]float64{"refused_ratio": refused,
 			"refused_packets": float64(e.refused)})
 	}
-	late := slots(f, model.PacingLate)
-	if float64(late) <= maxMissedRatio*float64(f.Planned) {
+	if !tooLate {
 		return nil
 	}
 	code, numbers := lateCause(e.late, f.SenderCPU, f.DurationS)

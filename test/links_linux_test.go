@@ -2,6 +2,7 @@ package test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +36,7 @@ func TestInterfaceChanges(t *testing.T) {
 			near := h.at(h.near).Start(append(append(s.line, strings.Fields(flags)...), "--engine", c.engine,
 				"--time", c.seconds, "--repeats", c.repeats)...)
 			if c.repeats != "1" {
-				near.Await("64 B: sent")
+				near.Await(": sent") // of a busy host's trials the first may be invalid
 			}
 			waitPackets(t, h.far.Received, 500)
 			start := time.Now()
@@ -49,9 +50,10 @@ func TestInterfaceChanges(t *testing.T) {
 				x.Why[0].Node != c.want.Node || x.Why[0].Name != "eth0" {
 				t.Errorf("%s: %+v, want %+v", x.State, x.Why, c.want)
 			}
+			received := func(r model.Result) bool { return len(r.Flows) != 0 && r.Flows[0].Received != 0 }
 			if n := len(d.Results); c.repeats != "1" &&
-				(n < 2 || n == 20 || d.Results[0].Flows[0].Received == 0 || d.Complete) {
-				t.Errorf("%d results, complete: %v; want the first trial's, too", n, d.Complete)
+				(n == 20 || !slices.ContainsFunc(d.Results[:n-1], received) || d.Complete) {
+				t.Errorf("%d results, complete: %v; want those before the change, too", n, d.Complete)
 			}
 		})
 	}

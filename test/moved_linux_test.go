@@ -17,12 +17,12 @@ import (
 	"pelt/model"
 )
 
-// TestNATGivesOtherPorts changes the ports of a router's NAT in mid-run and empties its table of connections. The
-// receiver follows every stream to its new port: what came before is lost and accounted for, and the change is told. So
-// does a sender that was called.
+// TestNATGivesOtherPorts empties a router's table of connections in mid-run, so that its NAT gives each of them another
+// port. The receiver follows every stream to its new port: what came before is lost and accounted for, and the change
+// is told. So does a sender that was called.
 func TestNATGivesOtherPorts(t *testing.T) {
 	t.Parallel()
-	const after, ports = ` another port after [\d.]+ m?s: `, `40\d+ became 51\d+`
+	const after, ports = ` another port after [\d.]+ m?s: `, `[12]\d{4} became [12]\d{4}`
 	const lost = `; \d+ packets? (was|were) lost meanwhile\.`
 	for _, c := range []struct{ name, args, want string }{
 		{"to the client", "--engine udp --direction down", `The path gave the flow` + after + ports + `\.`},
@@ -35,12 +35,10 @@ func TestNATGivesOtherPorts(t *testing.T) {
 			t.Parallel()
 			nodes, work := netbed.Chain(t, "client", "router", "server"), t.TempDir()
 			client, router, server := nodes[0], nodes[1], nodes[2]
-			translate := func(first uint16) {
-				udp := []expr.Any{&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
-					&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_UDP}}}
-				at := netip.AddrPortFrom(netip.MustParseAddr("10.77.1.1"), first)
-				router.Translate(with(udp, netbed.ToSources(at, first+99)...)...)
-			}
+			udp := []expr.Any{&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
+				&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_UDP}}}
+			least := netip.AddrPortFrom(netip.MustParseAddr("10.77.1.1"), 10_000)
+			router.Translate(with(udp, netbed.ToSources(least, 29_999)...)...) // each gets a port by chance
 			at(server, work).Start("serve", "--code", "tiger-42-amber").Await("pelt curve")
 			near, file, page := at(client, work), filepath.Join(work, "run.json"), filepath.Join(work, "run.html")
 			near.Env = []string{"COLUMNS=80", "PELT_CODE=tiger-42-amber"}
@@ -49,17 +47,15 @@ func TestNATGivesOtherPorts(t *testing.T) {
 			to := map[bool]*netbed.Node{false: server, true: client}[down]
 			var p *peltproc.Process
 			for try := 1; ; try++ {
-				translate(40_000)
-				router.ForgetConnections()
 				before := to.Received()
 				p = near.Start(append(strings.Fields(args), "--json", file)...)
 				testenv.Await(t, "packets", func() bool { return to.Received() > before+1500 }) // of which the warm-up has 1000
-				translate(51_000)
 				router.ForgetConnections()
-				if !p.HasEnded() || try == 3 {
+				if to.Received() < before+8000 || try == 3 { // the warm-up and the trial have 9000
 					break
 				}
-				t.Logf("measured again: the change of try %d came when the trial was over", try)
+				t.Logf("measured again: the change of try %d came when the trial was over, or nearly", try)
+				_ = p.Wait()
 			}
 			code := p.Code()
 			t.Logf("exit code %d\n%s", code, p)
