@@ -79,7 +79,7 @@ var routerSentences = map[string]string{
 	"router.fact.offload": factLater + `its settings turn {by} {state} ({name})`,
 	"router.fact.flowtable": factLater + `its nft flowtable {name} takes flows of [{devices}|no device] past the ` +
 		`rules in {by}`,
-	"router.fact.no-flowtable": factLater + `its nft has no flowtable, so it offloads no flow`,
+	"router.fact.no-flowtable": factLater + `its nftables offloads no flow (no flowtable)`,
 	"router.fact.xdp": factLater + `an XDP program sees the packets that {device} receives before the ` +
 		`kernel's own path does`,
 	"router.fact.connections": factLater + `{count} tracked connections were offloaded in {by}`,

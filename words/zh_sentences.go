@@ -187,7 +187,7 @@ var chineseSentences = map[string]string{
 	"router.fact.setting":      zhLater + `{name} = {value}`,
 	"router.fact.offload":      zhLater + `其设置中{by}为 {state}（{name}）`,
 	"router.fact.flowtable":    zhLater + `nft 的流表 {name} 让[ {devices} 的|没有设备的]流在 {by} 中绕过规则`,
-	"router.fact.no-flowtable": zhLater + `nft 没有流表，不卸载任何流`,
+	"router.fact.no-flowtable": zhLater + `nftables 不卸载流（没有流表）`,
 	"router.fact.xdp":          zhLater + `{device} 收到的包先经过一个 XDP 程序，再到内核自己的路径`,
 	"router.fact.connections":  zhLater + `{count} 个被跟踪的连接卸载到了 {by}`,
 	"router.fact.untold":       zhLater + `[{name}|不完整：{why}]`,
