@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -266,21 +267,35 @@ func routerUnwatched(d *model.Document) bool {
 // ruleOf reads tool, family, table and chain of the rule that counted packets of a line:
 // nft.inet.filter.input.5.packets, nft.inet.filter.mine.input.5.packets of a chain that is not named as its hook, or
 // iptables.filter.FORWARD.forward.5.packets, which has no family. If none counted them, the rule stands in the only
-// chain whose rules count nothing: nft.inet.filter.mine.input.uncounted.
+// chain whose rules count nothing: nft.inet.filter.mine.input.uncounted. Hosts may name anything so, and a user may run
+// what is printed: nil of names that are no plain words.
 func ruleOf(l *model.Line) []string {
 	for _, e := range l.Evidence {
 		parts := strings.Split(e.Counter, ".")
+		fact := e.Role == model.RoleFact && strings.HasSuffix(e.Counter, model.UncountedRules) && len(parts) > 4
 		switch {
-		case e.Role == model.RoleFact && strings.HasSuffix(e.Counter, model.UncountedRules) && len(parts) > 4:
-			return parts
-		case e.Delta < l.Packets || len(parts) < 6:
+		case !fact && (e.Delta < l.Packets || len(parts) < 6):
+			continue
 		case parts[0] == "nft":
-			return parts
-		case parts[0] == "iptables" || parts[0] == "ip6tables":
-			return slices.Insert(parts, 1, "")
+		case !fact && (parts[0] == "iptables" || parts[0] == "ip6tables"):
+			parts = slices.Insert(parts, 1, "")
+		default:
+			continue
+		}
+		rule := []string{parts[0], parts[1], chosenName(parts[2]), chosenName(parts[3])}
+		if !slices.ContainsFunc(rule, func(word string) bool { return word != "" && !ruleWord.MatchString(word) }) {
+			return rule
 		}
 	}
 	return nil
+}
+
+// ruleWord is a name that nft and iptables take as it is: nft reads its arguments as one text, whatever a shell quotes.
+var ruleWord = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./-]*$`)
+
+// chosenName undoes what package observe/counters does to the name of a table or chain.
+func chosenName(component string) string {
+	return strings.ReplaceAll(strings.TrimPrefix(component, ":"), ":", ".")
 }
 
 // language is what a report of the flows is to be written in.

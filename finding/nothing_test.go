@@ -87,6 +87,11 @@ func nothingExamples(*testing.T) []example {
 	ruled[0].Evidence[0] = model.Evidence{Counter: "nft.inet.filter.input.5.packets", Delta: 9}
 	uncounted := lineAt(model.LayerReceiverFilter, model.Receiver, "NETFILTER_DROP")
 	uncounted[0].Evidence[0] = model.Evidence{Counter: "nft.inet.filter.input.uncounted", Role: model.RoleFact, After: 1}
+	dotted := lineAt(model.LayerReceiverFilter, model.Receiver, "NETFILTER_DROP")
+	dotted[0].Evidence[0] = model.Evidence{Counter: "nft.inet.my:table.:output.input.5.packets", Delta: 9}
+	hostile := lineAt(model.LayerReceiverFilter, model.Receiver, "NETFILTER_DROP")
+	hostile[0].Evidence = []model.Evidence{{Counter: "nft.inet.filter.x; flush ruleset.input.5.packets", Delta: 9},
+		{Counter: "reboot..filter.input.uncounted", Role: model.RoleFact, After: 1}}
 	few := lineAt(model.LayerReceiverFilter, model.Receiver, "NETFILTER_DROP")
 	few[0].Packets = 3
 	wire := lineAt(model.LayerNetwork, "", model.CauseElimination)
@@ -142,6 +147,8 @@ func nothingExamples(*testing.T) []example {
 		"firewall of the far host, its rule":                 meetingOf(0, 0, ruled, nil),
 		"firewall of the far host, a rule without a counter": meetingOf(0, 0, uncounted, nil),
 		"firewall of an older router":                        meetingOf(0, 0, older, nil),
+		"firewall whose names have dots, and are a hook's":   meetingOf(0, 0, dotted, nil),
+		"firewall whose names are commands":                  meetingOf(0, 0, hostile, nil),
 		"a router refuses":                                   meetingOf(0, 0, refused, nil),
 		"a few of them in a known place":                     meetingOf(0, 0, few, nil),
 		"vanished":                                           meetingOf(0, 0, wire, nil),

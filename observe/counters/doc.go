@@ -36,8 +36,8 @@
 //
 // After a chain that does not bear the name of the hook from which it is reached,
 // that hook follows: nft.ip.filter.ufw-user.input.7.packets. A dot in a table's or
-// chain's name became an underscore, and one that bears the name of a hook without
-// being reached from it is named_output.
+// chain's name became a colon, and one that bears the name of a hook without being
+// reached from it is :output.
 //
 // # Units
 //

@@ -39,11 +39,11 @@ func TestRules(t *testing.T) {
 		c.AddRule(&nftables.Rule{Table: input.Table, Chain: user, Exprs: slices.Concat(udpOnly, countAndDrop)})
 	})
 	_, b := w.moved(t, func() { w.send(t, receiverPort) })
-	if b["nft.inet.filter.user_chain.input.4.packets"] != some || b["Ip.InDelivers"] != 0 {
+	if b["nft.inet.filter.user:chain.input.4.packets"] != some || b["Ip.InDelivers"] != 0 {
 		t.Errorf("moved: %v", b)
 	}
 	for _, r := range w.receiver.Read().readings {
-		if strings.HasPrefix(r.name, "nft.") && !strings.HasPrefix(r.name, "nft.inet.filter.user_chain.") {
+		if strings.HasPrefix(r.name, "nft.") && !strings.HasPrefix(r.name, "nft.inet.filter.user:chain.") {
 			t.Errorf("read %s", r.name)
 		}
 	}
@@ -52,7 +52,7 @@ func TestRules(t *testing.T) {
 		c.AddRule(&nftables.Rule{Table: input.Table, Chain: input, Exprs: slices.Concat(udpOnly, countAndDrop)})
 	})
 	_, b = w.moved(t, func() { w.send(t, receiverPort) })
-	if b["nft.inet.filter.hook1.input.5.packets"] != some || b["nft.inet.filter.user_chain.4.packets"] != 0 {
+	if b["nft.inet.filter.hook1.input.5.packets"] != some || b["nft.inet.filter.user:chain.4.packets"] != 0 {
 		t.Errorf("moved: %v", b)
 	}
 }

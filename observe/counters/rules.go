@@ -158,10 +158,10 @@ func ruleName(k chainKey, hook, last string) string {
 }
 
 // plainName makes a name that a user chose one component, and one that cannot be
-// taken for a hook's.
+// taken for a hook's. nft's own names have no colon; package finding makes the chosen name of it again.
 func plainName(name string) string {
 	if slices.Contains(hookNames, name) {
-		return "named_" + name
+		return ":" + name
 	}
-	return strings.ReplaceAll(name, ".", "_")
+	return strings.NewReplacer(".", ":", ":", "?").Replace(name)
 }
