@@ -138,25 +138,37 @@ func (d *admission) serve() {
 }
 
 // reserve takes one of the places for handshakes, few of one source and so many in all; false if the source has its
-// few. It waits while all are taken: others that a fleet calls with wait in the listener's queue, and are not sent
+// few. While all are taken, the source with the most places gives one up, if it has two more at least: few sources
+// cannot keep others out. Else it waits: others that a fleet calls with wait in the listener's queue, and are not sent
 // away.
 func (d *admission) reserve(v *connection) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for len(d.waiting) >= maxHandshakes && !d.closed {
+	for !d.closed {
+		places := map[netip.Prefix]int{}
+		for other := range d.waiting {
+			places[SourceOf(other.from)]++
+		}
+		has := func(v *connection) int { return places[SourceOf(v.from)] }
+		if has(v) >= maxOfSource {
+			return false
+		}
+		if len(d.waiting) < maxHandshakes {
+			d.waiting[v] = true
+			return true
+		}
+		most := v
+		for other := range d.waiting {
+			if has(other) > has(most) {
+				most = other
+			}
+		}
+		if has(most) > has(v)+1 {
+			_ = most.conn.Close() // its handshake ends, and leaves
+		}
 		d.room.Wait()
 	}
-	source, same := SourceOf(v.from), 0
-	for other := range d.waiting {
-		if SourceOf(other.from) == source {
-			same++
-		}
-	}
-	if d.closed || same >= maxOfSource {
-		return false
-	}
-	d.waiting[v] = true
-	return true
+	return false
 }
 
 // end closes a connection and takes it off all lists. It tells when the connection was that of an agent.

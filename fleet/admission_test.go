@@ -135,6 +135,45 @@ func places(t *testing.T) {
 	}
 }
 
+// TestCrowdedSource: few sources that hold all places do not keep another one out; the hosts of a fleet, which have one
+// place each, keep theirs.
+func TestCrowdedSource(t *testing.T) {
+	for _, c := range []struct {
+		sources int
+		enters  bool
+	}{{maxHandshakes / maxOfSource, true}, {maxHandshakes, false}} {
+		synctest.Test(t, func(t *testing.T) {
+			d := &admission{waiting: map[*connection]bool{}, clients: map[string]*connection{}, tokens: map[string]string{}}
+			d.room.L = &d.mu
+			enter := func(from netip.Addr) bool {
+				conn, _ := net.Pipe()
+				v := &connection{conn: conn, from: from}
+				if !d.reserve(v) {
+					return false
+				}
+				go func() {
+					_, _ = conn.Read(make([]byte, 1)) // until it is closed
+					d.end(v)
+				}()
+				return true
+			}
+			for i := range maxHandshakes {
+				enter(netip.AddrFrom4([4]byte{10, 0, byte(i % c.sources), 1}))
+			}
+			entered := make(chan bool, 1)
+			go func() { entered <- enter(netip.MustParseAddr("203.0.113.1")) }()
+			synctest.Wait()
+			if got := len(entered) > 0; got != c.enters {
+				t.Errorf("%d sources hold all places, and another one enters: %v", c.sources, got)
+			}
+			d.refuse()
+			if got := <-entered; got != c.enters {
+				t.Errorf("%d sources held all places, and another one entered: %v", c.sources, got)
+			}
+		})
+	}
+}
+
 // hubAt is a hub with a code that listens.
 func hubAt(t testing.TB, change func(*HubConfig)) *Hub {
 	t.Helper()
