@@ -155,7 +155,7 @@ func (b *book) uncounted(v *view) (found string) {
 	}
 	for _, k := range v.Observation.Knobs {
 		chain, is := strings.CutSuffix(k.Name, model.UncountedRules)
-		if !is || !sees(b.in.Family, k.Name) ||
+		if !is || !sees(v.family, k.Name) ||
 			slices.Contains(strings.Fields(hooks), chain[strings.LastIndexByte(chain, '.')+1:]) {
 			continue
 		}

@@ -12,6 +12,7 @@ type view struct {
 	Node
 	place   int // in travel order
 	kernel  int // index of path.kernels; -1: not observed
+	family  int // of the packets that its filter sees of the flow; 0: of both, or unknown
 	watched bool
 	table   table       // of its counters
 	route   model.Route // of the flow; its Kind is "" if it is not known
@@ -79,7 +80,7 @@ func newPath(in Input) *path {
 	p := &path{bySite: map[siteKey][]int{}}
 	boots := map[string]int{}
 	for i, n := range in.Nodes {
-		v := &view{Node: n, place: i, kernel: -1}
+		v := &view{Node: n, place: i, kernel: -1, family: in.Family}
 		p.nodes = append(p.nodes, v)
 		if n.Name == in.Sender && p.sender == nil {
 			p.sender = v
@@ -91,7 +92,6 @@ func newPath(in Input) *path {
 		if o == nil {
 			continue
 		}
-		family := in.Family
 		var alien func(group, name string) bool
 		for _, r := range o.Routes {
 			if r.Flow != in.Flow {
@@ -104,10 +104,10 @@ func newPath(in Input) *path {
 			case plain && (v == p.sender || v == p.receiver):
 				alien = otherFamilies[in.Family]
 			case !plain && r.Device != "":
-				family = 0 // a tunnel of any carries the packets
+				v.family = 0 // the packets that a tunnel wraps them in may be of the other family
 			}
 		}
-		v.table = newTable(o.Counters, family, in.Way != "", alien)
+		v.table = newTable(o.Counters, v.family, in.Way != "", alien)
 		k, known := boots[o.Boot]
 		if !known || o.Boot == "" {
 			k = len(p.kernels)
