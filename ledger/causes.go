@@ -70,7 +70,7 @@ const unqueued = "QDISC_DROP@.* -@.*dev_queue_xmit|noop_enqueue|kfree_skb_list"
 
 // uncounted are causes that no counter of IP counts.
 const uncounted = "NETFILTER_DROP NETFILTER_HOOK NFQUEUE NFQUEUE_UNHEARD NFQUEUE_FULL CONNTRACK_FULL " +
-	"CONNTRACK_INSERT ROUTE_REFUSED IP_LOCALNET XFRM_POLICY NOT_SPECIFIED"
+	"CONNTRACK_INSERT CONNTRACK_CHAIN ROUTE_REFUSED IP_LOCALNET XFRM_POLICY NOT_SPECIFIED"
 
 // causes is the table, in travel order, the particular before the general. Its verdicts were measured and read on Linux
 // 5.17 to 6.18 (include/net/dropreason-core.h, dropreason-qdisc.h). They are names only: numbers of the kernel's enum
@@ -118,9 +118,11 @@ var causes = [...]Cause{
 		seen:   "-@(enqueue_to_backlog|netif_rx|__netif_rx|flush_backlog|process_backlog|dev_cpu_dead).*",
 		counts: "backlog(softnet.dropped,rx_dropped)", how: counter{by: byDevice},
 		moves: "softnet.dropped! rx_dropped", sender: senderMoves},
-	{Name: "OTHERHOST", at: stageLink, Words: "addressed to another host's card, seen at %h",
+	// The kernel gives a VLAN that no interface is in the same mark: net/core/dev.c, __netif_receive_skb_core.
+	{Name: "OTHERHOST", at: stageLink, Words: "addressed to another card or VLAN, seen at %h",
 		seen: "-@(ip|ip6)_rcv_core!", counts: "rx_otherhost_dropped", how: counter{by: byDevice},
 		moves: "rx_otherhost_dropped"},
+	{Name: "UNHANDLED_PROTO", at: stageLink, Words: "of a protocol unknown at %h"},
 	{Name: "BRIDGE_INGRESS_STP_STATE", at: stageLink, Words: "bridge port at %h does not forward",
 		seen: "-@br_handle_frame"},
 	{Name: "NO_TX_TARGET", at: stageLink, Words: "no bridge port leads there at %h",
@@ -132,8 +134,10 @@ var causes = [...]Cause{
 		seen: `-@(vxlan|geneve|gre|gretap|ipip|ip_tunnel|sit|ip6_tnl|ip4ip6|ip6ip6|ip6gre|ipgre)\w*_rcv`},
 	{Name: tunnelShut, at: stageLink, Words: "not taken out of the tunnel at %h (its interface is down, or another)",
 		seen: "NO_SOCKET@.* -@__udp[46]_lib_rcv", when: facts.outside},
-	{Name: "rx-dropped", at: stageDevice, Words: "dropped by %h's network card", counts: "rx_dropped",
-		how: counter{by: byTransmit, also: "CPU_BACKLOG"}, moves: "rx_missed_errors rx_dropped"},
+	// The kernel adds to the card's own count what no protocol takes: net/core/dev.c, __netif_receive_skb_core.
+	{Name: "rx-dropped", at: stageDevice, Words: "dropped by %h's network card, or of a protocol unknown there",
+		counts: "rx_dropped",
+		how:    counter{by: byTransmit, also: "CPU_BACKLOG"}, moves: "rx_missed_errors rx_dropped"},
 
 	// Packet filter and connection tracking. A rule of nft drops in a function of its own.
 	{Name: "CONNTRACK_FULL", at: stageFilter, Words: "connection table at %h full",
@@ -142,6 +146,10 @@ var causes = [...]Cause{
 	{Name: "CONNTRACK_INSERT", at: stageFilter, Words: "no free translated port at %h",
 		seen: "NETFILTER_DROP|-@nf_hook_slow!", errno: "EPERM!", // a long chain of the table counts as failed, too
 		counts: "conntrack.insert_failed -conntrack.chaintoolong", moves: filterMoves},
+	// One chain of its hash table took no more: net/netfilter/nf_conntrack_core.c, __nf_conntrack_confirm.
+	{Name: "CONNTRACK_CHAIN", at: stageFilter,
+		Words: "bucket of %h's connection table full (too few nf_conntrack_buckets?)",
+		seen:  "NETFILTER_DROP|-@nf_hook_slow!", errno: "EPERM!", counts: "conntrack.chaintoolong", moves: filterMoves},
 	{Name: "NETFILTER_HOOK", at: stageFilter, Words: "filter rule, or connection tracking without room, at %h",
 		seen: "NETFILTER_DROP|-@nf_hook_slow", when: facts.unread, moves: filterMoves},
 	// A program should have judged it.
@@ -165,6 +173,10 @@ var causes = [...]Cause{
 		counts: "Ip.InHdrErrors -Ip.InCsumErrors", how: counter{when: answersTimeExceeded}},
 	{Name: "IP_INHDR", at: stageIP, Words: "broken IP header at %h", seen: "-@ip6?_rcv_core!",
 		counts: "Ip.InHdrErrors -Ip.InCsumErrors"},
+	// The kernel counts it as if it did not forward: net/ipv6/ip6_output.c, ip6_forward.
+	{Name: "LINK_LOCAL_SOURCE", at: stageIP, Words: "link-local source address, which is not forwarded at %h",
+		seen: "IP_INADDRERRORS@ip6_forward -@ip6_forward!", when: facts.forwards,
+		counts: "Ip.InAddrErrors", how: counter{when: (*book).forwards}},
 	{Name: model.CauseForwardingOff, at: stageIP, Words: "forwarding is off at %h",
 		seen: "IP_INADDRERRORS@ip_error|ip6_forward -@ip_error|ip6_forward!", when: facts.passes,
 		counts: "Ip.InAddrErrors", how: counter{when: (*book).passes}},
@@ -179,7 +191,7 @@ var causes = [...]Cause{
 	{Name: "PKT_TOO_SMALL", at: stageIP, Words: "cut off on the way to %h", seen: "-@ip6?_rcv_core!",
 		counts: "Ip.InTruncatedPkts"},
 	{Name: "IP_CSUM", at: stageIP, Words: "wrong IP checksum at %h", seen: "-@ip_rcv_core!", counts: "Ip.InCsumErrors"},
-	{Name: "OTHERHOST", at: stageLink, Words: "addressed to another host's card, seen at %h",
+	{Name: "OTHERHOST", at: stageLink, Words: "addressed to another card or VLAN, seen at %h",
 		seen: "-@(ip|ip6)_rcv_core", when: facts.countersRead}, // all else is counted; before Linux 5.19 this is not
 	{Name: "IP_INVALID_SOURCE", at: stageIP, Words: "impossible address (a martian) at %h",
 		seen: "IP_(LOCAL_SOURCE|LOCALNET|INVALID_DEST)"},
@@ -355,7 +367,7 @@ var causes = [...]Cause{
 	{Name: "BRIDGE_PORT", at: stageLink, seen: "-@br_handle_frame.*|br_forward.*",
 		Words: "bridge at %h passes it on to no port (none leads there, isolated, blocked, or another VLAN)"},
 	{at: stageLink, Words: "link layer of %h",
-		seen: `UNHANDLED_PROTO|BRIDGE_\w+|MAC_\w+|LOCAL_MAC|ARP_\w+|VXLAN_\w+|IP_TUNNEL_ECN|TUNNEL_TXINFO ` +
+		seen: `BRIDGE_\w+|MAC_\w+|LOCAL_MAC|ARP_\w+|VXLAN_\w+|IP_TUNNEL_ECN|TUNNEL_TXINFO ` +
 			`UNICAST_IN_L2_MULTICAST|OVS_\w+|OPENVSWITCH\w*|RX_DROP\w*|MAC80211\w* ` +
 			"-@(br_|vlan_|macvlan_|ovs_|vxlan_|bond_|__?netif_receive|ieee80211_).*"},
 	{Name: "DEV_READY", at: stageDevice, Words: "interface of %h is down"},

@@ -78,6 +78,11 @@ func (b *book) ahead(v *view, at stage) string {
 // passes reports whether packets only pass through a node.
 func (b *book) passes(v *view) bool { return v != b.path.sender && v != b.path.receiver }
 
+// forwards reports whether IPv6 packets only pass through a node that forwarded such packets all the time.
+func (b *book) forwards(v *view) bool {
+	return b.in.Family == 6 && facts{passing: b.passes(v), host: v}.forwards()
+}
+
 // at selects claims about a stage at one node.
 func (b *book) at(v *view, where stage) func(*claim) bool {
 	layer := b.behind(v, where)

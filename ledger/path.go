@@ -250,6 +250,11 @@ func (f facts) always() bool { return true }
 // passes reports whether packets only pass through the host.
 func (f facts) passes() bool { return f.passing }
 
+// forwards reports whether packets only pass through the host, which forwarded IPv6 all the time.
+func (f facts) forwards() bool {
+	return f.passing && f.host != nil && f.host.setting(model.Forwarding6Off) == "0"
+}
+
 // refuses reports whether the route is why send() failed, or why a host on the way dropped.
 func (f facts) refuses() bool {
 	return f.errno == "" && (f.passing || f.host == nil) || f.host != nil && f.host.route.Refuses()

@@ -34,6 +34,9 @@ const CarrierDown = "carrier_down"
 // nft.inet.filter.input.uncounted, named as the counters of rules are.
 const UncountedRules = ".uncounted"
 
+// Forwarding6Off is the setting that is 1 if a host forwarded no IPv6 packets at some moment of a trial, else 0.
+const Forwarding6Off = "ipv6_forwarding_off"
+
 // GroupMemory begins the name of the setting that is the socket memory of a host's control group, in bytes. The group's
 // name follows.
 const GroupMemory = "socket_memory_bytes.of:"

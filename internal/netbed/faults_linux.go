@@ -246,6 +246,18 @@ func (n *Node) Shot(name string, parent uint32) (undo func()) {
 	return n.filter(name, parent, Program(n.T, ebpf.SchedCLS, 2)) // TC_ACT_SHOT
 }
 
+// Tagged puts all that leaves a device into a VLAN.
+func (n *Node) Tagged(name string, vlan int32) (undo func()) {
+	n.T.Helper()
+	return n.filter(name, netlink.HANDLE_MIN_EGRESS, load(n.T, ebpf.SchedCLS, asm.Instructions{
+		asm.Mov.Imm(asm.R2, 0), // 802.1Q
+		asm.Mov.Imm(asm.R3, vlan),
+		asm.FnSkbVlanPush.Call(),
+		asm.Mov.Imm(asm.R0, 0), // TC_ACT_OK
+		asm.Return(),
+	}))
+}
+
 // FragmentShot drops the second fragment of every second IPv4 datagram on its way out of a device.
 func (n *Node) FragmentShot(name string) (undo func()) {
 	n.T.Helper()

@@ -47,6 +47,7 @@ var files = []file{
 	{"net/stat/ndisc_cache", local | first | router | optional, addNeighbours("ndisc_cache")},
 	{"sys/net/netfilter/nf_conntrack_count", local | router | optional, addLevel("net.netfilter.nf_conntrack_count")},
 	{"sys/net/netfilter/nf_conntrack_max", local | router | optional, addLevel("net.netfilter.nf_conntrack_max")},
+	{"sys/net/ipv6/conf/all/forwarding", local | atMoments | optional, addForwarding6},
 	{"net/netfilter/nfnetlink_queue", local | atMoments | optional, addFilterQueues},
 	{"sys/net/ipv4/neigh/default/gc_thresh3", atMoments, addLevel("net.ipv4.neigh.default.gc_thresh3")},
 	{"sys/net/ipv6/neigh/default/gc_thresh3", atMoments, addLevel("net.ipv6.neigh.default.gc_thresh3")},
@@ -321,6 +322,16 @@ func addLevel(name string) func(*Snapshot, string) error {
 		s.setLevel(name, n)
 		return nil
 	}
+}
+
+// addForwarding6 reads whether IPv6 packets are forwarded. The level is the opposite: of all moments the highest is told.
+func addForwarding6(s *Snapshot, text string) error {
+	n, ok := number(strings.TrimSpace(text))
+	if !ok {
+		return fmt.Errorf("%.40q is not a number", text)
+	}
+	s.setLevel(model.Forwarding6Off, 1-min(n, 1))
+	return nil
 }
 
 func (s *Snapshot) setLevel(name string, n uint64) {

@@ -143,7 +143,8 @@ total acts 2
 			RouterMoment: fmt.Sprintf(`/proc/net/netfilter/nfnetlink_queue:    5  12345     0 2 65531     %d     1        9  1
 /proc/sys/net/ipv4/neigh/default/gc_thresh3:1024
 /proc/sys/net/ipv6/neigh/default/gc_thresh3:none
-`, dropped),
+/proc/sys/net/ipv6/conf/all/forwarding:%d
+`, dropped, dropped%2),
 			RouterRules: fmt.Sprintf(`table ip t {
  chain forward {
   type filter hook forward priority filter; policy accept;

@@ -62,6 +62,12 @@ func from(n *netbed.Node, hook *nftables.ChainHook, source string) (undo func())
 	return write(n, hook, expr.PayloadBaseNetworkHeader, 12, a[:]...)
 }
 
+// linkLocal has IPv6 packets come to the router from an address that is valid on their link only.
+func linkLocal(c *chain) (undo func()) {
+	a := netip.MustParseAddr("fe80::9").As16()
+	return write(c.router, prerouting, expr.PayloadBaseNetworkHeader, 8, a[:]...)
+}
+
 // toPort has the router send packets to another port.
 func toPort(c *chain) (undo func()) {
 	return write(c.router, prerouting, expr.PayloadBaseTransportHeader, 2, binary.BigEndian.AppendUint16(nil, 9)...)
@@ -494,6 +500,20 @@ func routeInto(c *chain, n *netbed.Node, name string) {
 		route := &netlink.Route{LinkIndex: l.Attrs().Index, Dst: to, Scope: netlink.SCOPE_LINK}
 		return cmp.Or(netlink.LinkSetUp(l), netlink.RouteAdd(route))
 	})
+}
+
+// unknownProtocol has the router send frames with a type for experiments (IEEE 802).
+func unknownProtocol(c *chain) (undo func()) {
+	c.router.NFT(func(n *nftables.Conn) {
+		table := n.AddTable(&nftables.Table{Family: nftables.TableFamilyNetdev, Name: "fault"})
+		chain := n.AddChain(&nftables.Chain{Name: "egress", Table: table, Type: nftables.ChainTypeFilter,
+			Hooknum: nftables.ChainHookEgress, Priority: nftables.ChainPriorityFilter, Device: toReceiver})
+		n.AddRule(&nftables.Rule{Table: table, Chain: chain,
+			Exprs: ofUDP(&expr.Immediate{Register: 1, Data: []byte{0x88, 0xb5}},
+				&expr.Payload{OperationType: expr.PayloadWrite, SourceRegister: 1, Base: expr.PayloadBaseLLHeader,
+					Offset: 12, Len: 2})})
+	})
+	return nil
 }
 
 func wireguard() netlink.Link {
