@@ -80,32 +80,43 @@ func TestSomebodyElsesQueue(t *testing.T) {
 			"class/net/v0/queues/rx-1/rps_cpus"}
 		u := openWorld(t, root)
 		defer u.Close()
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		apply := func(text string) {
+			t.Helper()
+			_, err := u.Apply(changes(t, text), "")
+			must(err)
+		}
+		stands := func(when string, p Place, want string) {
+			t.Helper()
+			if now, err := u.host.read(p); err != nil || !p.same(now, want) {
+				t.Errorf("%s: %s is %q, want %s, %v", when, p, now, want, err)
+			}
+		}
 		if _, err := u.Apply(changes(t, "v0.channels_rx=1", "v0.txqueuelen=99999999999"), ""); err == nil {
 			t.Error("a queue of 1e11 packets is taken")
 		}
-		if now, err := u.host.read(second); err != nil || !second.same(now, "1") {
-			t.Errorf("after a change that failed %s is %q, %v", second, now, err)
-		}
+		stands("after a change that failed", second, "1")
+		apply("v0.channels_rx=1")
+		apply("v0.channels_rx=2")
+		stands("with both queues again", second, "1")
+		_, err := u.Revert(false)
+		must(err)
 		for force, want := range map[bool]string{false: "1", true: "0"} {
-			if err := u.host.write(first, "0"); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := u.Apply(changes(t, "v0.channels_rx=1"), ""); err != nil {
-				t.Fatal(err)
-			}
-			if err := u.host.write(first, "1"); err != nil {
-				t.Fatal(err)
-			}
+			must(u.host.write(first, "0"))
+			apply("v0.channels_rx=1")
+			must(u.host.write(first, "1"))
 			done, err := u.Revert(force)
 			if err != nil || len(done) != 1 ||
 				slices.ContainsFunc(done[0].Others, func(o Other) bool { return o.Place == "/sys/"+first.At }) == force {
 				t.Errorf("force %v: %+v, %v", force, done, err)
 			}
-			for p, want := range map[Place]string{first: want, second: "1"} {
-				if now, err := u.host.read(p); err != nil || !p.same(now, want) {
-					t.Errorf("force %v: %s is %q, want %s, %v", force, p, now, want, err)
-				}
-			}
+			stands(fmt.Sprint("force ", force), first, want)
+			stands(fmt.Sprint("force ", force), second, "1")
 		}
 	})
 }
