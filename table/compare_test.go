@@ -333,6 +333,9 @@ func TestStudent(t *testing.T) {
 			t.Errorf("nearQuantile(%g, %d) = %.4f; want about %.3f", c.chance, c.free, got, c.want)
 		}
 	}
+	if got := welch([]float64{1, 2, 3}, make([]float64, 9)); got != 2 {
+		t.Errorf("where only three of twelve values are noisy: %d degrees of freedom; want 2", got)
+	}
 	for _, c := range []struct {
 		free1, free2 int
 		want         float64
