@@ -62,6 +62,9 @@ func TestFiles(t *testing.T) {
 		golden.File(t, filepath.Join("testdata", name), got.String())
 		broken(t, name, write)
 	}
+	if got := delay(&record.Packet{SendNanos: 1<<48 - 1, ReceiveNanos: 2<<48 + 6}); got != 7 {
+		t.Errorf("a delay over the wrap of 7 ns is %d", got)
+	}
 }
 
 // broken writes what cannot be written whole.
