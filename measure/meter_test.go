@@ -134,7 +134,7 @@ func TestMeterAgainstMaps(t *testing.T) {
 		if p, b := meter.Received(); p != want.received || b != p*payload {
 			t.Fatalf("Received() = %d, %d; want %d", p, b, want.received)
 		}
-		attempted := rapid.SampledFrom([]int64{0, max(at+1-from, 0), 1 << 26}).Draw(t, "attempted")
+		attempted := rapid.SampledFrom([]int64{0, max(at+1-from, 0), max(at-from, 0), 1 << 26}).Draw(t, "attempted")
 		want.settle(attempted)
 		missing := attempted
 		for s := range want.seen {
