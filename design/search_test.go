@@ -199,6 +199,7 @@ func TestInvalidTrialMadeAgain(t *testing.T) {
 func TestJitterIsNoQueue(t *testing.T) {
 	f := flowOf(200e3, 200e3)
 	f.ReceivePPS = 200e3 * (1 - 0.018) // the last packet came 18 ms late
+	f.JitterNS = 4e6                   // of delays that are 12 ms apart at most
 	r := model.Result{State: model.Valid, Cell: model.Cell{"rate_pps": model.Number(200e3)},
 		Flows: []model.FlowResult{f}}
 	if o := observe(&r, false); o.Loss == 0 {
