@@ -203,6 +203,7 @@ func (c fakeClient) run() {
 	c.want(testStart, testRunning)
 	b := make([]byte, 64)
 	for i := range 10 {
+		binary.BigEndian.PutUint32(b, uint32(10*(i%2))) // says that it was sent 10 s before or after the last one
 		binary.BigEndian.PutUint64(b[8:], uint64(i+1))
 		if i != 2 {
 			_, _ = first.Write(b)
@@ -218,7 +219,8 @@ func (c fakeClient) run() {
 		`{"id":3,"bytes":320,"retransmits":-1,"jitter":0,"errors":0,"packets":5}]}`)
 	r := c.results(2)
 	for i, want := range []struct{ packets, lost count }{{10, 1}, {5, 2}} {
-		if s := r.Streams[i]; s.Packets != want.packets || s.Errors != want.lost || s.Bytes != 64*(want.packets-want.lost) {
+		if s := r.Streams[i]; s.Packets != want.packets || s.Errors != want.lost ||
+			s.Bytes != 64*(want.packets-want.lost) || s.Jitter < 0.1 || s.Jitter > 10 {
 			c.Errorf("stream %d: %+v, want %+v", i, s, want)
 		}
 	}
