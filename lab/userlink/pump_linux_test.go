@@ -106,7 +106,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	w := &way{out: -1}
 	for i := range 2 * frames {
 		p := pumps[i%2]
-		p.leave(w, p.room.get(size), 0, 0)
+		p.leave(w, p.room.get(size-1), 0, 0) // which takes a buffer of that size
 	}
 	held := pumps[0].held + pumps[1].held
 	if held > 8*grant || held < 6*grant || w.counts.Refused != uint64(2*frames-held/size) {
@@ -132,26 +132,30 @@ func TestMemoryIsBounded(t *testing.T) {
 }
 
 // A damaged datagram is listed, for its sequence tells whether it was lost. A damaged segment of TCP is not: the kernel
-// that drops it counts it, and nothing tells that both are one.
+// that drops it counts it, and nothing tells that both are one. A lost part of a datagram is listed as one.
 func TestDamagedSegmentsAreNotLost(t *testing.T) {
-	frame := func(protocol byte) packet {
+	frame := func(protocol, parts byte) packet {
 		buf := make([]byte, vnetBytes+14+ip4Bytes+tcpLeastBytes+2) // two bytes of data
 		f := buf[vnetBytes:]
-		f[12], f[14], f[14+3], f[14+9], f[14+ip4Bytes+12] = 8, 0x45, byte(len(f)-14), protocol, 5<<4
+		f[12], f[14], f[14+3], f[14+6], f[14+9], f[14+ip4Bytes+12] = 8, 0x45, byte(len(f)-14), parts, protocol, 5<<4
 		return packet{buf: buf}
 	}
-	for protocol, want := range map[byte][]Cause{protocolUDP: {Lost, Damaged}, protocolTCP: {Lost}} {
+	for _, c := range []struct {
+		protocol, parts byte
+		want            []Cause
+	}{{protocolUDP, 0, []Cause{Lost, Damaged}}, {protocolUDP, 0x20, []Cause{Fragment, Damaged}},
+		{protocolTCP, 0, []Cause{Lost}}} {
 		one := &watch{flows: 1, identify: func([]byte) (uint16, uint64, bool, bool) { return 0, 0, false, true }}
 		w := &way{pump: &pump{budget: newBudget(1 << 20)}, watches: []*watch{one}}
-		k := frame(protocol)
+		k := frame(c.protocol, c.parts)
 		w.judge(&k, 0, Lost)
 		w.judge(&k, 0, Damaged)
 		var got []Cause
 		for _, v := range one.verdicts {
 			got = append(got, v.Cause)
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("protocol %d: %v are listed, want %v", protocol, got, want)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("protocol %d, flags %#x: %v are listed, want %v", c.protocol, c.parts, got, c.want)
 		}
 	}
 }
