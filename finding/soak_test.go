@@ -130,6 +130,10 @@ func soakExamples(*testing.T) (out []example) {
 				EndS: 595, Packets: 500, Count: 20},
 			{Kind: "x", StartS: 1}, {Kind: model.ChangeShift, Metric: "x_ratio", StartS: math.NaN()}}
 	})
+	apart := func(r *model.Result) {
+		r.Gaps = []model.ControlGap{{Nodes: []string{"receiver"}, StartS: 40, DurationS: 5},
+			{Nodes: []string{"receiver"}, StartS: 95, DurationS: 12}}
+	}
 	for _, c := range []struct {
 		name string
 		doc  *model.Document
@@ -144,7 +148,8 @@ func soakExamples(*testing.T) (out []example) {
 			shiftAt(200, 400))},
 		{"a planned change", soakOf(losing(12, 8, 12, 10000), made(8.02, "link-receiver=rate=50mbit"))},
 		{"an outage", outage(soakOf(lostIn(100, nil)), soakOf(losing(100, 0, 50, 400)).Results[0])},
-		{"an outage that hides nothing", outage(soakOf(lostIn(100, nil)), soakOf(lostIn(100, nil)).Results[0])},
+		{"an outage that hides nothing, and a control gap beside it", outage(soakOf(lostIn(100, nil), apart),
+			soakOf(lostIn(100, nil)).Results[0])},
 		{"an outage in which packets were sent",
 			outage(soakOf(lostIn(100, nil), unheard), soakOf(lostIn(100, nil)).Results[0])},
 		{"an outage without end", outage(soakOf(lostIn(100, nil), unheard), model.Result{State: model.Aborted,
