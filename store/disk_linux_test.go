@@ -130,6 +130,15 @@ func TestUnwritable(t *testing.T) {
 			return err
 		}
 		id := stored(t, s, "kept")
+		if err := syscall.Mount(s.file(id), s.file(id), "", syscall.MS_BIND, ""); err != nil {
+			return err
+		}
+		if removed, err := s.Remove(id); len(removed) > 0 || !errors.Is(err, syscall.EBUSY) {
+			t.Errorf("Remove of a file that cannot go: %v, %v; want EBUSY", removed, err)
+		}
+		if err := syscall.Unmount(s.file(id), 0); err != nil {
+			return err
+		}
 		if err := syscall.Mount("", dir, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 			return err
 		}
