@@ -3,7 +3,6 @@ package metrics
 import (
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"testing"
 
 	"github.com/prometheus/common/expfmt"
@@ -59,27 +58,6 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestNamed: nothing is told under a name that another site may have.
-func TestNamed(t *testing.T) {
-	own, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
-	st, err := store.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := Handler(st)
-	for host, want := range map[string]bool{"192.0.2.1:7361": true, "[2001:db8::1]:7361": true, "localhost:7361": true,
-		"router": true, own + ":7361": true, "rebind.example:7361": false, "192.0.2.1.example": false} {
-		r, w := httptest.NewRequest(http.MethodGet, "/metrics", nil), httptest.NewRecorder()
-		r.Host = host
-		if h.ServeHTTP(w, r); w.Code != map[bool]int{true: http.StatusOK, false: http.StatusMisdirectedRequest}[want] {
-			t.Errorf("%s: %d", host, w.Code)
-		}
-	}
-}
-
 // kept stores a run that has ended.
 func kept(t *testing.T, st *store.Store, target string, warnings model.Doubts, results ...model.Result) {
 	t.Helper()
@@ -108,7 +86,7 @@ const absent = -1
 func scrape(t *testing.T, h http.Handler) func(name, target string) float64 {
 	t.Helper()
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://192.0.2.1:7361/metrics", nil))
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	if kind := w.Header().Get("Content-Type"); w.Code != 200 || kind != "text/plain; version=0.0.4; charset=utf-8" {
 		t.Fatalf("%d %s: %s", w.Code, kind, w.Body)
 	}
