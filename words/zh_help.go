@@ -44,8 +44,8 @@ Start here: pelt demo, or pelt help start`: `pelt 沿一条路径发送小包，
 	"Send at one rate for hours, and tell when something changes":                       "以固定速率发送数小时，有变化就说明",
 	"Find the best packet size, interval and buffers for a path":                        "查找一条路径最合适的包长、间隔和缓冲区",
 	"Change settings of this host to lose less, and undo it":                            "调整本机参数以减少丢包，并可撤销",
-	"Say which settings the counters of a run call for, with the command for each":      "说明计数器表明该改哪些参数，并给出命令",
-	"Make the settings on this host that a run calls for, or only those of --set":       "在本机改这些参数，或只改 --set 指定的",
+	"Say which settings the counters of a run call for, with the command for each":      "根据一次运行的计数器，说明该改哪些参数，并给出命令",
+	"Make the settings on this host that a run calls for, or only those of --set":       "在本机改一次运行所建议的参数，或只改 --set 指定的",
 	"Take back what apply changed on this host, the latest first":                       "撤销 apply 在本机的修改，最近的在前",
 	"Show what is changed on this host, with old and present values":                    "显示本机改了什么：旧值和当前值",
 	"Print the version":      "打印版本",
@@ -59,7 +59,7 @@ packets and bits per second arrive, and what limits them.
 TARGET is HOST[:PORT] where pelt serve runs, or a lab here: lab:direct, lab:switch,
 lab:router, lab:nat, lab:fast (NAT with a fast path), lab:star (many receivers),
 lab:loopback (needs no rights), or lab:NAME of pelt lab up. iperf3://HOST[:PORT] is any
-iperf3 server.`: `curve 向 TARGET 发送多种包长，并显示各包长每秒到达多少包、多少比特，
+iperf3 server.`: `curve 向 TARGET 发送多种长度的包，并显示各包长每秒到达多少包、多少比特，
 以及受限于什么。
 
 TARGET 是运行 pelt serve 的 HOST[:PORT]，或本机的实验环境：lab:direct、lab:switch、
@@ -133,7 +133,7 @@ packets, where, and which hosts are to blame. TARGET is fleet: for all hosts tha
 hub, or fleet:A,B,C for some.
 
 A host takes part in one test at a time, so pairs are measured in rounds. With --every the
-mesh is measured again and again, and pelt tells what changes.`: `mesh 在机群的每两台主机之间双向发包，说明哪些对丢包、丢在哪里、该怪哪台主机。TARGET 是
+mesh is measured again and again, and pelt tells what changes.`: `mesh 在机群的每两台主机之间双向发包，说明哪些对丢包、丢在哪里、问题在哪台主机。TARGET 是
 fleet:（加入 hub 的所有主机），或 fleet:A,B,C（其中几台）。
 
 一台主机同时只做一个测试，所以各对分轮测量。加 --every 会反复测量，有变化就说明。`,
@@ -195,7 +195,7 @@ pelt-demo.png（也可用参数指定文件）。没有 root 时它用用户命�
 	"forbid fragments":                                                                                                               "置 DF 位，禁止分片",
 	"auto, udp, xdp, or SENDER:RECEIVER as xdp:udp":                                                                                  "auto、udp、xdp，或 SENDER:RECEIVER，如 xdp:udp",
 	"watch kernel drops: seq (each packet), count or off (default: the best that works)":                                             "观测内核丢包：seq（逐包）、count 或 off（默认：可用的最佳方式）",
-	"due packets that may leave back to back (default: a late sender catches up at twice the rate)":                                  "到时的包连续发出的个数（默认：迟到的包以两倍速率补发）",
+	"due packets that may leave back to back (default: a late sender catches up at twice the rate)":                                  "到期的包可以连续发出多少个（默认：发送端迟到时以两倍速率补发）",
 	"call the target over this interface or VRF of this host (Linux): eth1":                                                          "从本机的这个接口或 VRF 连接目标（仅 Linux）：eth1",
 	"data uses UDP of the control port, too (Linux): one number for firewalls; no TCP tests":                                         "数据也用控制端口的 UDP（仅 Linux）：防火墙只需一个端口号；不能做 TCP 测试",
 	"first local port of the streams (default: any)":                                                                                 "各流的第一个本地端口（默认：任意）",
@@ -241,7 +241,7 @@ pelt-demo.png（也可用参数指定文件）。没有 root 时它用用户命�
 	"write the report as a page to `FILE`, or -":                                                       "把报告写成网页，写入 `FILE` 或 -",
 	"write the charts to `FILE`.png or .svg":                                                           "把图写入 `FILE`.png 或 .svg",
 	"print the whole report, not 12 lines":                                                             "打印整份报告，而不是 12 行",
-	"write figures for Prometheus (text format 0.0.4) to `FILE`, or -":                                 "把给 Prometheus 的数字（文本格式 0.0.4）写入 `FILE` 或 -",
+	"write figures for Prometheus (text format 0.0.4) to `FILE`, or -":                                 "把 Prometheus 指标（文本格式 0.0.4）写入 `FILE` 或 -",
 	"fleet: `HOST[:PORT]` of the pelt hub (default: this host, or $PELT_HUB)":                          "机群：pelt hub 的 `HOST[:PORT]`（默认：本机，或 $PELT_HUB）",
 	"fleet: `URLS` of NATS servers of yours in place of a hub":                                         "机群：用自己的 NATS 服务器代替 hub，其 `URLS`",
 	"fleet: `FILE` with the credentials for --nats":                                                    "机群：--nats 服务器的凭据 `FILE`",
@@ -251,18 +251,18 @@ pelt-demo.png（也可用参数指定文件）。没有 root 时它用用户命�
 	"version prints the release and the commit of this program.":                            "version 打印本程序的版本和提交号。",
 	`hub is where hosts join (pelt join) and where tests of a fleet find them. It prints the line to
 paste on each host, with a code that stays the same when the hub starts again. The hub sends
-and receives no test packets.`: `各主机用 pelt join 加入 hub，机群的测试通过 hub 找到它们。它打印要粘贴到每台主机的命令，
-其中的口令在 hub 重新启动后不变。hub 自己不收发测试包。`,
+and receives no test packets.`: `各主机用 pelt join 加入 hub，机群的测试通过 hub 找到它们。hub 打印要粘贴到每台主机的命令，
+其中的口令在 hub 重新启动后不变。hub 不收发测试包。`,
 	`join connects this host to a pelt hub, or to NATS servers of yours (--nats), and waits for tests
 with other hosts there. It stays until Ctrl-C, also while the hub is away.
 
 Whoever has the hub's code can order tests, within the limits that you set here.`: `join 把本机连到 pelt hub（或用 --nats 连到自己的 NATS 服务器），等待与那里其他主机的测试。
-它一直运行到 Ctrl-C，hub 不在时也不退出。
+它一直运行到 Ctrl-C，连不上 hub 时也不退出。
 
 有 hub 口令的人都可以安排测试，但不超过你在这里设的限值。`,
 	`hosts asks a pelt hub, or NATS servers of yours, which hosts joined: where others call them,
-what they can do and what their owners allow.`: `hosts 向 pelt hub 或自己的 NATS 服务器询问有哪些主机加入：其他主机在哪个地址连接它们、
-它们能做什么、所有者允许什么。`,
+what they can do and what their owners allow.`: `hosts 向 pelt hub 或自己的 NATS 服务器询问有哪些主机加入：其他主机用哪个地址连接它们、
+它们能做什么、主人允许什么。`,
 	`web serves pages to a browser on this host: the runs that are kept, with search, names and
 tags, their reports, and comparisons. It prints the address to open. The address lets in
 whoever has it.
@@ -327,7 +327,7 @@ link NAME set changes settings; the value none (of numbers: 0) takes a setting b
 LINK is a node (all its links) or two nodes, as sender-router; without LINK all links change.
 toward=NODE is one direction only. A queue needs a rate. Delay, loss and the like need a link
 that has one of them from the start, or lab up --link backend=user.`: `link NAME show 打印每条链路每个方向的设置，以及至今的统计。
-link NAME set 修改设置；none（数字则为 0）取消一项设置。
+link NAME set 修改设置；值写 none（数字写 0）取消一项设置。
 
 LINK 是一个节点（它的各条链路）或两个节点（如 sender-router）；不写则改所有链路。
 toward=NODE 只改一个方向。有 queue 就要有 rate。只有带 delay、loss 等的链路，或用
@@ -335,8 +335,8 @@ lab up --link backend=user 建立的链路，才能设置这些。`,
 	"control `PORT`; data uses the one above it":                                                                               "控制端口 `PORT`；数据用它加一的端口",
 	"use this `CODE`, not a new one (or $PELT_CODE)":                                                                           "用这个口令 `CODE`，不生成新的（或 $PELT_CODE）",
 	"only watch this host, for pelt router --dut":                                                                              "只观测本机，供 pelt router --dut 使用",
-	"end when the first client that tested is gone":                                                                            "第一个做过测试的客户离开后就结束",
-	"`N` clients served at once":                                                                                               "同时服务的客户数 `N`",
+	"end when the first client that tested is gone":                                                                            "第一个做过测试的客户端离开后就结束",
+	"`N` clients served at once":                                                                                               "同时服务的客户端数 `N`",
 	"serve iperf3 clients, too, on `PORT`: iperf3 -u -c HOST --get-server-output":                                              "同时在端口 `PORT` 服务 iperf3 客户端：iperf3 -u -c HOST --get-server-output",
 	"serve iperf3 clients of all networks, not only of this host's own":                                                        "服务所有网络的 iperf3 客户端，而不只是本机所在的网络",
 	"`ADDRESS`, ADDRESS:PORT or :PORT to listen on, PORT as in --port (default: every address)":                                "监听的 `ADDRESS`、ADDRESS:PORT 或 :PORT，PORT 与 --port 相同（默认：所有地址）",
@@ -344,7 +344,7 @@ lab up --link backend=user 建立的链路，才能设置这些。`,
 	"`ADDRESSES` or networks that this host may call (default: none)":                                                          "本机可以主动连接的地址或网络 `ADDRESSES`（默认：没有）",
 	"`ADDRESSES` or networks that this host may call (default: any other host)":                                                "本机可以主动连接的地址或网络 `ADDRESSES`（默认：任何其他主机）",
 	"allow XDP programs on real interfaces, too":                                                                               "也允许在真实接口上使用 XDP 程序",
-	"highest total `RATE` of a client host's tests, or none (default: 100mbit; no limit to private addresses and own subnets)": "一台客户主机所有测试合计的最高速率 `RATE`，或 none（默认：100mbit；私有地址和本机所在子网不限）",
+	"highest total `RATE` of a client host's tests, or none (default: 100mbit; no limit to private addresses and own subnets)": "一台客户端主机的所有测试合计的最高速率 `RATE`，或 none（默认：100mbit；私有地址和本机所在子网不限）",
 	"longest `TIME` of a trial, or none":                                                                                       "一次试验的最长时间 `TIME`，或 none",
 	"use this `CODE`, not the hub's own (or $PELT_CODE)":                                                                       "用这个口令 `CODE`，不用 hub 自己的（或 $PELT_CODE）",
 	"control `PORT`": "控制端口 `PORT`",
@@ -364,7 +364,7 @@ lab up --link backend=user 建立的链路，才能设置这些。`,
 	"only trials with this `SETTING`: payload=64; once for each":                       "只看这个设置 `SETTING` 的试验：payload=64；可多次给出",
 	"every trial, not the worst of each setting":                                       "所有试验，而不只是每个设置中最差的",
 	"of one run: compare the values of this `SETTING` (default variant)":               "一次运行内：比较这个设置 `SETTING` 的各个取值（默认 variant）",
-	"of one run: compare with this `VALUE` (default the first)":                        "一次运行内：与这个取值 `LEVEL` 比较（默认第一个）",
+	"of one run: compare with this `VALUE` (default the first)":                        "一次运行内：与这个取值 `VALUE` 比较（默认第一个）",
 	"`METRIC`s to compare; the fewer, the surer each answer":                           "要比较的指标 `METRIC`；越少，每个越容易看出差别",
 	"exit code 3 if this `LIMIT` holds, and not by chance: 'loss > 1%'; once for each": "这个条件 `LIMIT` 确实成立时退出码为 3：'loss > 1%'；可多次给出",
 	"only TCP and UDP of this `PORT`; up to 16: 5201,7359":                             "只看这个端口 `PORT` 的 TCP 和 UDP；最多 16 个：5201,7359",
@@ -372,7 +372,7 @@ lab up --link backend=user 建立的链路，才能设置这些。`,
 	"only what is dropped at this `INTERFACE`; up to 16: eth0,wlan0":                   "只看在这个接口 `INTERFACE` 丢的；最多 16 个：eth0,wlan0",
 	"list also the usual drops of healthy hosts":                                       "也列出正常主机常见的丢包",
 	"write one JSON object an interval to `FILE`, or -":                                "每个间隔把一个 JSON 对象写入 `FILE` 或 -",
-	"write totals for Prometheus (text format 0.0.4) to `FILE`, anew each interval":    "每个间隔把给 Prometheus 的合计（文本格式 0.0.4）重新写入 `FILE`",
+	"write totals for Prometheus (text format 0.0.4) to `FILE`, anew each interval":    "每个间隔把合计作为 Prometheus 指标（文本格式 0.0.4）重新写入 `FILE`",
 	"end after this `TIME`: 10s (default: at Ctrl-C)":                                  "经过 `TIME` 后结束：10s（默认：Ctrl-C 时）",
 	"`TIME` between readings: 100ms to 1h":                                             "两次读取的间隔 `TIME`：100ms 到 1h",
 	"print all that the kernel says if it refuses":                                     "内核拒绝时打印它说的全部内容",
@@ -406,5 +406,5 @@ RUN is an id or its beginning, last (default), or a file, also of iperf3 -J or f
 %s。
 
 RUN 是编号或编号的开头、last（默认），或一个文件，也可以是 iperf3 -J 或 flent 的文件。`,
-	"serve Prometheus the newest figures of each target, to everybody who reaches `ADDRESS`, ADDRESS:PORT or :PORT (default port 7361)": "向能到达 `ADDRESS`、ADDRESS:PORT 或 :PORT 的任何人提供各目标最新的 Prometheus 数字（默认端口 7361）",
+	"serve Prometheus the newest figures of each target, to everybody who reaches `ADDRESS`, ADDRESS:PORT or :PORT (default port 7361)": "向能到达 `ADDRESS`、ADDRESS:PORT 或 :PORT 的任何人提供各目标最新的 Prometheus 指标（默认端口 7361）",
 }

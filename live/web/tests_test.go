@@ -82,7 +82,7 @@ func TestChild(t *testing.T) {
 	for command, want := range map[string]string{
 		"finish": "",
 		"wait":   "",
-		"deaf":   "停止 2s 后仍未结束，已被杀死；已测到的已保存",
+		"deaf":   "要求停止 2s 后仍未结束，已被强制结束；已测到的已保存",
 		"wrong":  "target: want HOST",
 		"crash":  "panic: oh",
 		"noise":  "无法读取它的事件：invalid character 'o' in literal null (expecting 'u')",
