@@ -215,8 +215,6 @@ pelt-demo.png（也可用参数指定文件）。没有 root 时它用用户命�
 	"time between starts of streams: 5s (default: together)":                                                                         "各流开始的间隔：5s（默认：同时）",
 	"router to watch: ssh://[USER@]HOST[:PORT], or pelt://HOST[:PORT] of its pelt serve --observe-only":                              "要观测的路由器：ssh://[USER@]HOST[:PORT]，或 pelt://HOST[:PORT]（其上的 pelt serve --observe-only）",
 	"a setup of the router: NAME=COMMAND; in a lab also plain, rules=N, log, joined by +":                                            "路由器的一种设置：NAME=COMMAND；实验环境里还有 plain、rules=N、log，用 + 连接",
-	"measure again and again, from one start to the next: 5m":                                                                        "反复测量，从一次开始到下一次开始的间隔：5m",
-	"with --every, how long: 7d (default: until stopped)":                                                                            "与 --every 一起用，共多久：7d（默认：直到停止）",
 	"UDP: rate of trials that measure the idle path's delay; 0: none":                                                                "UDP：测空闲路径时延的速率；0 表示不测",
 	"connections from LAN to WAN: rate (a second), keep (at a time, until the router refuses), or both":                              "从 LAN 到 WAN 的连接：rate（每秒新建）、keep（同时保持，直到路由器拒绝），或两者",
 	"search the highest rate without loss, too (RFC 9971)":                                                                           "同时查找不丢包的最高速率（RFC 9971）",

@@ -419,15 +419,7 @@ var chineseTalk = map[string]string{
 	"data port %d/%s cannot be opened: %w; end what uses it, or choose another --port": "数据端口 %d/%s 打不开：%w；请结束占用它的程序，或换一个 --port",
 	"before the first trial: %w": "第一次试验之前：%w",
 
-	// Hosts that do not understand each other.
-	"left out: %s":                          "不计入：%s",
-	"%w. This machine's kernel drops it %w": "%w。本机内核把它丢弃了：%w",
-	"at %s in %s: %w":                       "%s（%s）：%w",
-	"on its way out in %s: %w":              "发出时（%s）：%w",
-	"at %s: %w":                             "%s：%w",
-	"on its way out: %w":                    "发出时：%w",
-
-	// Why a host is not reached.
+	"left out: %s": "不计入：%s",
 
 	// Of kept runs.
 	"run %.40q: %w":                    "运行 %.40q：%w",
