@@ -137,10 +137,9 @@ var chineseTalk = map[string]string{
 	"has too many digits":                                                             "位数太多",
 	"is beyond 10000gbit":                                                             "超过 10000gbit",
 	"is less than 1 bit/s":                                                            "小于 1 bit/s",
-	"want max, packets per second as 150kpps or 1.5Mpps, or payload bits per second as 95mbit":                     "应为 max、每秒包数（如 150kpps、1.5Mpps）或每秒载荷比特数（如 95mbit）",
-	"want bits per second, as 1gbit or 95.5mbit":                                                                   "应为每秒比特数，如 1gbit 或 95.5mbit",
-	"want TIME:router=WORDS or TIME:link[-NODE]=SETTINGS, as 80s:router=rules=1000":                                "应为 TIME:router=WORDS 或 TIME:link[-NODE]=SETTINGS，如 80s:router=rules=1000",
-	"want sizes as 64,512,1472, a range as 64..1472/64, or mtu for the largest that the path carries in one piece": "应为大小，如 64,512,1472，或范围，如 64..1472/64，或 mtu（路径不分片的最大值）",
+	"want max, packets per second as 150kpps or 1.5Mpps, or payload bits per second as 95mbit": "应为 max、每秒包数（如 150kpps、1.5Mpps）或每秒载荷比特数（如 95mbit）",
+	"want bits per second, as 1gbit or 95.5mbit":                                               "应为每秒比特数，如 1gbit 或 95.5mbit",
+	"want TIME:router=WORDS or TIME:link[-NODE]=SETTINGS, as 80s:router=rules=1000":            "应为 TIME:router=WORDS 或 TIME:link[-NODE]=SETTINGS，如 80s:router=rules=1000",
 
 	"names a value of %q twice":      "%q 这个值出现了两次",
 	"has more than %d values":        "超过 %d 个值",
