@@ -309,7 +309,7 @@ var chineseSentences = map[string]string{
 		`没有一个确知丢失|其中 {unknown_ratio} 未必丢失[；其余：{places}]]。`,
 	"explain.tcp":      `TCP 会重传丢失的报文段；发送端的系统不告知重传了多少。`,
 	"explain.no-again": `TCP 没有重传任何报文段。`,
-	"explain.frames":   `{from} 到 {to} 的模拟链路：{frames_count} 帧中 {frames_count:lost} 帧按要求丢弃，{frames_count:full} 帧因队列满被丢弃。`,
+	"explain.frames":   `{from} 到 {to} 的模拟链路：{frames_count} 帧中 {frames_count:lost} 帧按设定丢弃，{frames_count:full} 帧因队列满被丢弃。`,
 	"explain.trial":    `该运行有第 1 到第 {trials} 次试验，没有第 {trial} 次`,
 	"explain.cell":     `运行 {run} 没有这种参数组合的试验；不带 --cell 的 pelt explain 会列出各种组合`,
 	"explain.of":       `第 {trial} 次试验[：{cell}][（{of} 次中丢包最多）]`,
@@ -371,7 +371,7 @@ var chineseSentences = map[string]string{
 	"limit.buffers": `[{where}：]瓶颈是 TCP 缓冲区：TCP 有 {tcp_held_back_ratio} 的时间在等它们。`,
 	"limit.control": `[{where}：]瓶颈是拥塞控制：链路、缓冲区和 CPU 都有余量。`,
 	"limit.link":    `[{where}：]瓶颈是[{place ?}|[到 {receivers_count} 个接收端、每条 ]{link_bps} 的]链路` + zhLine,
-	"link.beyond":   `到达的数据达到最慢链路所能通过的 {link_ratio}{where}：可能是它的队列放过了突发，也可能链路比设定的快。加长试验可以弄清。`,
+	"link.beyond":   `到达的数据达到最慢链路所能通过的 {link_ratio}{where}：可能是它的队列放过了突发，也可能链路比标称的快。加长试验可以弄清。`,
 	"limit.router": `[{where}：]瓶颈是路由器[{place ?}|的 CPU][{place ?}|（最忙的核占用 {router_busiest_core_ratio}）|：其线程占用一个核的 ` +
 		`{router_thread_ratio}]` + zhLine,
 	"limit.sender": `[{where}：]瓶颈是发送端[{place ?}|：其线程占用 {sender_cpu_thread_ratio}|：其主机占用 {sender_cpu_host_ratio}|：{why}]` +

@@ -798,7 +798,7 @@ var chineseTalk = map[string]string{
 	"needs --rate or --interval: how many packets are spread over time":          "要有 --rate 或 --interval：说明单位时间内发送多少个包",
 	"needs --rate or --interval: without one, packets leave as fast as they can": "要有 --rate 或 --interval：不定速时包能发多快就发多快",
 	"only a lab changes by itself; want lab:NAME":                                "只有实验环境会自己改变，应为 lab:NAME",
-	"only a lab has links that lose on purpose; want lab:NAME":                   "只有实验环境的链路能按要求丢包，应为 lab:NAME",
+	"only a lab has links that lose on purpose; want lab:NAME":                   "只有实验环境的链路能按设定丢包，应为 lab:NAME",
 	"say which sizes: 256..1472/256,1472":                                        "请给出包长，例如 256..1472/256,1472",
 	"seed: --seed sets it, alike for all trials of a repeat":                     "seed：同一轮重复的各次试验用同样的随机数，由 --seed 决定",
 	"stands beside --link loss; want one of them":                                "与 --link loss 重复，只能给一个",
