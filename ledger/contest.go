@@ -90,7 +90,13 @@ func (b *book) surelyBetween(c *claim) uint64 {
 	if c.cause != model.CauseElimination || b.in.Fragments > 1 || b.in.Segments > 1 {
 		return 0
 	}
-	others := minus(sender.table.device(sender.Out, "tx_packets").whole, plus(b.in.Attempted, b.in.WarmupSent))
+	ours := plus(b.in.Attempted, b.in.WarmupSent) // that came to the sender's device
+	for _, o := range b.claims {
+		if layerPlace(o.layer) < layerPlace(model.LayerNetwork) {
+			ours = minus(ours, o.taken)
+		}
+	}
+	others := minus(sender.table.device(sender.Out, "tx_packets").whole, ours)
 	return minus(c.unbound, plus(others, plus(b.warmupLost, b.in.Beside)))
 }
 

@@ -12,8 +12,8 @@ type view struct {
 	Node
 	place   int // in travel order
 	kernel  int // index of path.kernels; -1: not observed
-	family  int // of the packets that its filter sees of the flow; 0: of both, or unknown
 	watched bool
+	family  int         // of the flow's packets there; 0 where a tunnel of any family may carry them
 	table   table       // of its counters
 	route   model.Route // of the flow; its Kind is "" if it is not known
 	// what IP counted as given up for one reason or another
@@ -80,7 +80,7 @@ func newPath(in Input) *path {
 	p := &path{bySite: map[siteKey][]int{}}
 	boots := map[string]int{}
 	for i, n := range in.Nodes {
-		v := &view{Node: n, place: i, kernel: -1, family: in.Family}
+		v := &view{Node: n, place: i, kernel: -1}
 		p.nodes = append(p.nodes, v)
 		if n.Name == in.Sender && p.sender == nil {
 			p.sender = v
@@ -92,20 +92,18 @@ func newPath(in Input) *path {
 		if o == nil {
 			continue
 		}
+		end := v == p.sender || v == p.receiver
 		var alien func(group, name string) bool
 		for _, r := range o.Routes {
-			if r.Flow != in.Flow {
-				continue
-			}
-			if in.Way != model.WayAnswers {
+			if r.Flow == in.Flow && in.Way != model.WayAnswers {
 				v.route = r
 			}
-			switch plain := slices.Contains(untunnelled, r.Device); {
-			case plain && (v == p.sender || v == p.receiver):
+			if r.Flow == in.Flow && end && slices.Contains(untunnelled, r.Device) {
 				alien = otherFamilies[in.Family]
-			case !plain && r.Device != "":
-				v.family = 0 // the packets that a tunnel wraps them in may be of the other family
 			}
+		}
+		if v.family = in.Family; in.intoTunnel(n) || !end && slices.ContainsFunc(in.Nodes, in.intoTunnel) {
+			v.family = 0
 		}
 		v.table = newTable(o.Counters, v.family, in.Way != "", alien)
 		k, known := boots[o.Boot]
@@ -296,6 +294,13 @@ func (f facts) outputs() []string {
 // untunnelled are the kinds of interfaces whose packets travel as they are, so that those of one family move no counter
 // of the other's.
 var untunnelled = []string{"device", "veth", "bridge", "vlan", "bond", "team", "macvlan", "ipvlan"}
+
+// intoTunnel reports whether a node's route leads the flow into a tunnel, as far as is known.
+func (in Input) intoTunnel(n Node) bool {
+	return n.Observation != nil && slices.ContainsFunc(n.Observation.Routes, func(r model.Route) bool {
+		return r.Flow == in.Flow && r.Device != "" && !slices.Contains(untunnelled, r.Device)
+	})
+}
 
 // tunnels are the kinds of interfaces whose packets travel inside of UDP ones.
 var tunnels = []string{"vxlan", "geneve"}

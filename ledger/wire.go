@@ -59,6 +59,8 @@ func (b *book) betweenNodes(g gap) func(*claim) bool {
 // eliminate enters these claims. The rest was lost between two ends whose kernels both say
 // that they did not drop it.
 func (b *book) eliminate(gaps []*claim) {
+	b.claims = append(b.claims, gaps...)
+	b.doubt(gaps)
 	for _, c := range gaps {
 		ours := plus(plus(c.taken, b.covered(c)), b.warmupLost)
 		c.evidence.Excess = minus(c.upper, ours) / uint64(c.factor)
@@ -68,8 +70,6 @@ func (b *book) eliminate(gaps []*claim) {
 			c.confidence = Bounded
 		}
 	}
-	b.claims = append(b.claims, gaps...)
-	b.doubt(gaps)
 	if b.remaining == 0 || !b.apart() || !b.path.sender.watched || !b.path.receiver.watched || b.oneKernel() {
 		return
 	}
@@ -83,21 +83,24 @@ func (b *book) eliminate(gaps []*claim) {
 	c.taken, b.remaining = b.remaining, 0
 }
 
-// doubt takes from a difference between devices what it may not have lost: if most of the difference is of others'
-// packets, which came by another device or left by one, all of it may be. Other differences may take it.
+// doubt takes from differences between devices what they may not have lost: if most of one is of others' packets, which
+// came by another device or left by one, all of it may be. Other differences may take it, but those that hold as many of
+// others' packets.
 func (b *book) doubt(gaps []*claim) {
 	if b.in.Way != "" {
 		return // so few packets that any noise would hide what dropped them
 	}
-	for _, c := range gaps {
-		if b.spare(c) > max(c.taken/4, stranger) {
-			c.open = minus(c.taken, b.surelyBetween(c))
-			c.taken, c.evidence.Excess = c.taken-c.open, plus(c.evidence.Excess, c.open/uint64(c.factor))
-			b.remaining += c.open
+	for doubted := true; doubted; {
+		doubted = false
+		for _, c := range gaps {
+			if c.open == 0 && b.spare(c) > max(c.taken/4, stranger) {
+				c.open = minus(c.taken, b.surelyBetween(c))
+				c.taken, b.remaining, doubted = c.taken-c.open, plus(b.remaining, c.open), doubted || c.open > 0
+			}
 		}
+		b.take(slices.DeleteFunc(slices.Clone(gaps), func(c *claim) bool { return c.open > 0 }),
+			func(c *claim) uint64 { return c.upper })
 	}
-	b.take(slices.DeleteFunc(slices.Clone(gaps), func(c *claim) bool { return c.open > 0 }),
-		func(c *claim) uint64 { return c.upper })
 }
 
 // gaps lists the differences of device counters along the path; whole says that

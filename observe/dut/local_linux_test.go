@@ -99,6 +99,17 @@ func TestLocalRouter(t *testing.T) {
 	}
 }
 
+// TestBusyRouterIsAskedLess: while packets pass, counters of a sum that was read before are not asked for, for what came
+// meanwhile would make the rest of the sum go back.
+func TestBusyRouterIsAskedLess(t *testing.T) {
+	for _, m := range []model.Moment{model.MomentStart, model.MomentMeasure, model.MomentEnd} {
+		out, err := exec.Command("sh", "-c", marker("@@m").setup()+askMoment+" "+string(m)+" 2>/dev/null").Output()
+		if told := strings.Contains(string(out), "/statistics/rx_over_errors:"); told != (m != model.MomentMeasure) {
+			t.Errorf("%s: rx_over_errors told: %v (%v)", m, told, err)
+		}
+	}
+}
+
 // What a router forgets of a silent next hop after the last packet is still told.
 func TestSilentNextHopIsRemembered(t *testing.T) {
 	testenv.Tool(t, "ip")

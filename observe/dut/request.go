@@ -27,15 +27,16 @@ const (
 
 // momentTexts are told at each moment of a trial beside the files of a sample, divided like those. A rule set may be
 // long: its end is left out, and the lines of that are counted; at the begin of the measured part, when the router is
-// busy, it is not asked for. iptables-save would list what nft has listed, and load a module where none is.
+// busy, it is not asked for. Neither are counters that another file adds up: they would have gone on since that was read.
+// iptables-save would list what nft has listed, and load a module where none is.
 var momentTexts = [...]struct{ name, command string }{
 	{counters.RouterLinks, `[ "$1" = measure ] ||
 { ip -d -s -s link show || ip link show; } | awk 'NR <= 2000 { print substr($0, 1, 800) }'`},
 	{counters.RouterQueues, `has tc && queues=$(tc -s qdisc show | head -n 1000) && echo "$queues"`},
 	{counters.RouterActions, `case $queues in *clsact*|*ingress*)
 for kind in police mirred; do tc -s actions list action $kind; done | head -n 500;; esac`},
-	{counters.RouterMoment, "grep -sH . " + strings.Join(counters.MomentFiles(), " ") + " " +
-		strings.Join(counters.RouterErrors(), " ")},
+	{counters.RouterMoment, "grep -sH . " + strings.Join(counters.MomentFiles(), " ") +
+		`; [ "$1" = measure ] || grep -sH . ` + strings.Join(counters.RouterErrors(), " ")},
 	{counters.RouterRules, `[ "$1" = measure ] || { has nft && nft -a -t list ruleset; } | some ||
 if [ -e /proc/net/ip_tables_names ] || grep -q '^nf_tables ' /proc/modules
 then { has iptables-save && iptables-save -c; has ip6tables-save && ip6tables-save -c; } | some; fi`},
