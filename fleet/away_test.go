@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"errors"
+	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -82,12 +83,68 @@ func TestReconnect(t *testing.T) {
 			}
 			// The last beat before it may have been one earlier, and late.
 			if g := out.Gaps[0]; g.From < -beatEvery-8*late() || g.From > 2*time.Second ||
-				g.To-g.From < outage-time.Second || g.To-g.From > outage+5*time.Second {
+				g.To-g.From < outage-time.Second || g.To-g.From > outage+5*time.Second+8*late() {
 				t.Errorf("gap from %v to %v; it lasted %v", g.From, g.To, outage)
 			}
 			nothingOpen(t, w)
 		})
 	}
+}
+
+// What was connected anew over a slow path is not given up again before anything can come over it.
+func TestReconnectOverSlowPath(t *testing.T) {
+	t.Parallel()
+	w := newWire()
+	path := newCable(t, serve(t, w, nil).addr)
+	ctl := dial(t, path.addr, agentOn(w, "near"))
+	trial := upTrial("near", "far", 6*time.Second)
+	trial.Timing.PatienceSeconds = 20
+	whenSending(w, 1, func() { path.slow.Store(int64(400 * time.Millisecond)); path.reset() })
+	out := measured(t, ctl, trial, nil)
+	if len(out.Gaps) != 1 || out.Gaps[0].To-out.Gaps[0].From < gapAfter {
+		t.Errorf("gaps %+v; want one longer than %v", out.Gaps, gapAfter)
+	}
+	nothingOpen(t, w)
+}
+
+// stuckServer lets a client in, and then holds it up as it comes again.
+type stuckServer struct {
+	nats.InProcessConnProvider
+	first       net.Conn
+	comes, held chan struct{}
+}
+
+func (s *stuckServer) InProcessConn() (c net.Conn, err error) {
+	if s.first == nil {
+		s.first, err = s.InProcessConnProvider.InProcessConn()
+		return s.first, err
+	}
+	select {
+	case s.comes <- struct{}{}:
+	default:
+	}
+	<-s.held
+	return nil, net.ErrClosed
+}
+
+// Nobody who looks after several links waits for one that is dialed.
+func TestAwayWhileDialed(t *testing.T) {
+	t.Parallel()
+	h, l := hubAt(t, nil), newLink()
+	s := &stuckServer{h.server, nil, make(chan struct{}, 1), make(chan struct{})}
+	nc, err := nats.Connect("", append(append(l.options(), l.reconnecting()...), nats.InProcessServer(s),
+		nats.Token(h.admission.ownToken()))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.use(nc)
+	_ = s.first.Close()
+	testenv.Receive(t, "another dial", s.comes)
+	told := make(chan time.Duration, 1)
+	go func() { told <- l.away(time.Now()) }()
+	testenv.Receive(t, "how long it is away", told)
+	close(s.held)
+	l.close()
 }
 
 // A host that cannot be reached when the trial is cut is asked for its account when it is back.

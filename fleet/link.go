@@ -46,7 +46,7 @@ type link struct {
 	again chan struct{} // closed when it is connected again
 	broke time.Time     // since when it is not connected; zero while it is
 	heard time.Time     // when something came over it last
-	tried time.Time     // when it was made anew last
+	tried time.Time     // when it was made anew last, or is to be
 }
 
 // How many beats may wait: of each session, and of all. Sessions that begin together beat together.

@@ -25,6 +25,7 @@ import (
 type cable struct {
 	addr   netip.AddrPort
 	out    atomic.Bool
+	slow   atomic.Int64  // nanoseconds that bytes take, either way
 	back   chan struct{} // closed to let held bytes go on
 	cancel func()
 
@@ -70,6 +71,7 @@ func newCable(t *testing.T, to netip.AddrPort) *cable {
 					return
 				}
 			}
+			time.Sleep(time.Duration(c.slow.Load()))
 			if _, err := dst.Write(buf[:n]); err != nil {
 				return
 			}

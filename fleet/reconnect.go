@@ -71,8 +71,10 @@ func (l *link) setConnected(connected bool) {
 
 // away is for how long the link has not been connected; for ever if it is lost.
 func (l *link) away(now time.Time) time.Duration {
-	if l.nc.IsClosed() {
+	select {
+	case <-l.lost: // the client would not say so before it has dialed
 		return math.MaxInt64
+	default:
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,9 +105,16 @@ func (l *link) forceReconnect(now time.Time) {
 		return
 	}
 	l.tried = now
-	go func() { // the client's lock may be held by a writer, or by one that waits for the link's
-		if l.nc.Opts.AllowReconnect && l.nc.IsConnected() {
+	go func() { // the client's lock may be held by a writer, or by one that dials
+		if l.nc.Opts.AllowReconnect && l.nc.IsConnected() && l.lastTried().Equal(now) {
 			_ = l.nc.ForceReconnect() // fails only if it is closed
 		}
 	}()
+}
+
+// lastTried is when the connection was made anew last, or is to be.
+func (l *link) lastTried() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tried
 }
