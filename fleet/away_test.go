@@ -254,8 +254,8 @@ func TestReconnectWindowEnds(t *testing.T) {
 	nothingOpen(t, w)
 }
 
-// A connection over which nothing comes is left alone until the trial runs: an order
-// before that is given once, and may take long.
+// A connection over which nothing comes is left alone until the trial runs: an order before that is given once, and may
+// take long. So it is while what came over it may not have been heard, because this process stood still.
 func TestNoReconnectBeforeTheTrial(t *testing.T) {
 	t.Parallel()
 	w := newWire()
@@ -267,15 +267,19 @@ func TestNoReconnectBeforeTheTrial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	far := ctl.members[1].link
-	for _, running := range []bool{false, true} {
-		if running {
-			tr.begun = time.Now()
+	far, now := ctl.members[1].link, time.Now()
+	for _, c := range []struct {
+		at            time.Duration
+		running, anew bool
+	}{{5 * time.Second, false, false}, {5*time.Second + beatEvery, false, false}, {10 * time.Second, true, false},
+		{10*time.Second + beatEvery, true, true}} {
+		if c.running {
+			tr.begun = now
 		}
-		tr.findGaps(time.Now().Add(10 * time.Second))
+		tr.look(now.Add(c.at))
 		far.mu.Lock()
-		if far.tried.IsZero() == running || (len(tr.silent) > 0) != running {
-			t.Errorf("running %v: made anew at %v, silent %v", running, far.tried, tr.silent)
+		if far.tried.IsZero() == c.anew || (len(tr.silent) > 0) != c.anew {
+			t.Errorf("%+v: made anew at %v, silent %v", c, far.tried, tr.silent)
 		}
 		far.mu.Unlock()
 	}

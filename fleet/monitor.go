@@ -50,17 +50,21 @@ func (t *trial) heartbeat() {
 		case <-t.over:
 			return
 		}
-		now := time.Now()
-		t.findLost(now)
-		t.findGaps(now)
-		if !t.liveness.tick(now) {
-			continue
-		}
-		if id, after, silent := t.liveness.silent(now); silent {
-			p := t.party(id)
-			t.cut(p, model.NewReason(model.HostSilent, "node", p.info.Node, "name", p.at, "after_s", after.Seconds()))
-			t.giveUp(p) // after the reason: whoever waits for it returns at once
-		}
+		t.look(time.Now())
+	}
+}
+
+// look finds out who is silent, each beatEvery.
+func (t *trial) look(now time.Time) {
+	t.findLost(now)
+	if !t.liveness.tick(now) {
+		return
+	}
+	t.findGaps(now)
+	if id, after, silent := t.liveness.silent(now); silent {
+		p := t.party(id)
+		t.cut(p, model.NewReason(model.HostSilent, "node", p.info.Node, "name", p.at, "after_s", after.Seconds()))
+		t.giveUp(p) // after the reason: whoever waits for it returns at once
 	}
 }
 
