@@ -68,8 +68,9 @@ func HTML(w io.Writer, p view.Page) error {
 
 // Main writes what a page shows: all but the frame.
 func (m *Markup) Main(p view.Page) {
-	m.Put("<header><p><b>$1</b> · $2</p>\n<h1>$3</h1>", glued(p.Title), glued(p.Subject), glued(p.Verdict))
-	m.Optional("p", glued(p.Why), "lead")
+	m.Put("<header><p><b>$1</b> · $2</p>\n", glued(p.Title), glued(p.Subject))
+	m.Sentence("h1", p.Verdict, "")
+	m.Sentence("p", p.Why, "lead")
 	m.Put("</header>\n<div class=\"grid\">\n")
 	m.sections(p.Sections)
 	m.Put("</div>\n")
@@ -94,19 +95,33 @@ func (m *Markup) list(title string, items []string, class string) {
 	}
 	m.Put(`<section class="$1"><h3>$2</h3><ul>`, class, title)
 	for _, item := range items {
-		m.Put("<li>")
-		m.sentence(item)
-		m.Put("</li>")
+		m.Sentence("li", item, "")
 	}
 	m.Put("</ul></section>")
 }
 
-// flags are those of commands. A browser would break a line behind their hyphens.
-var flags = regexp.MustCompile(`--[a-z][a-z-]*`)
+// A browser would break a line behind the hyphens of flags and names, and behind the dash of a range.
+var wholeWords = regexp.MustCompile(`--[a-z][a-z-]*|[\pL\d.]+(?:-[\pL\d.]+)+|\d[\d.]*–\d[\d.]*`)
 
-// sentence writes a text, or a command, in which no line breaks within a flag.
+// longestWhole is how many bytes of a name have room in a line of a phone.
+const longestWhole = 20
+
+// Sentence is an element with a text in which no flag, name or figure breaks. It is left out where it has no text.
+func (m *Markup) Sentence(name, text, class string) {
+	if text != "" {
+		m.open(name, "class", class)
+		m.sentence(text)
+		m.close(name)
+	}
+}
+
 func (m *Markup) sentence(text string) {
-	m.constant(flags.ReplaceAllString(escape(glued(text)), `<span class="flag">$0</span>`))
+	m.constant(wholeWords.ReplaceAllStringFunc(escape(glued(text)), func(word string) string {
+		if len(word) > longestWhole {
+			return word
+		}
+		return `<span class="whole">` + word + `</span>`
+	}))
 }
 
 func (m *Markup) steps(next []view.Step) {
@@ -141,9 +156,9 @@ func (m *Markup) sections(sections []view.Section) {
 		}
 		switch s := row[0].(type) {
 		case view.Heading:
-			m.Optional("h2", glued(s.Text), "")
+			m.Sentence("h2", s.Text, "")
 		case view.Text:
-			m.Optional("p", glued(s.Text), "text")
+			m.Sentence("p", s.Text, "text")
 		case view.Tiles:
 			m.tiles(s)
 		case view.Table:
@@ -158,22 +173,24 @@ func (m *Markup) sections(sections []view.Section) {
 // figure is a section as drawn for wide screens, and drawn for narrow ones; the style sheet shows one.
 func (m *Markup) figure(s view.Section, wide draw.Picture, class string) {
 	m.Put(`<figure class="$1">`, class)
-	m.Optional("figcaption", glued(wide.Title), "")
+	m.Sentence("figcaption", wide.Title, "")
 	m.picture(wide, "wide")
 	m.picture(draw.Section(s, narrowWidth), "narrow")
-	m.Optional("p", glued(wide.Note), "note")
+	m.Sentence("p", wide.Note, "note")
 	m.Put("</figure>")
 }
 
 func (m *Markup) tiles(all view.Tiles) {
 	m.Put(`<section class="tiles">`)
 	for _, t := range all {
-		value, class := glued(t.Value), toneClass(t.Tone)
+		value, class := t.Value, toneClass(t.Tone)
 		if value == "" {
 			value, class = m.Say("not measured"), "none"
 		}
-		m.Put(`<div class="tile"><span>$1</span><b class="$2">$3</b><small>$4</small></div>`,
-			glued(t.Label), class, value, glued(t.Note))
+		m.Put(`<div class="tile"><span>$1</span>`, glued(t.Label))
+		m.Sentence("b", value, class)
+		m.Sentence("small", t.Note, "")
+		m.Put("</div>")
 	}
 	m.Put("</section>")
 }
@@ -183,7 +200,7 @@ func (m *Markup) table(t view.Table) {
 	if t.Fold {
 		m.Put("<details><summary>$1</summary>", glued(t.Title))
 	} else {
-		m.Optional("h3", glued(t.Title), "")
+		m.Sentence("h3", t.Title, "")
 	}
 	class := "scroll"
 	if len(t.Rows) > longTable {
@@ -205,15 +222,15 @@ func (m *Markup) table(t view.Table) {
 				sorted = figure(cell.Value)
 			}
 			text, note := wordsOf(c, cell)
-			m.Put(`<td class="$1" data-v="$2">$3`, strings.TrimSpace(sideOf(c)+" "+toneClass(cell.Tone)), sorted,
-				glued(text))
-			m.Optional("small", glued(note), "")
+			m.Put(`<td class="$1" data-v="$2">`, strings.TrimSpace(sideOf(c)+" "+toneClass(cell.Tone)), sorted)
+			m.sentence(text)
+			m.Sentence("small", note, "")
 			m.Put("</td>")
 		}
 		m.Put("</tr>\n")
 	}
 	m.Put("</tbody></table></div>\n")
-	m.Optional("p", glued(t.Note), "note")
+	m.Sentence("p", t.Note, "note")
 	if t.Fold {
 		m.Put("</details>")
 	}

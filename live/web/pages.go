@@ -11,7 +11,6 @@ import (
 
 	"pelt/finding"
 	"pelt/render"
-	"pelt/render/plain"
 	"pelt/run"
 	"pelt/store"
 )
@@ -132,7 +131,7 @@ func row(m *render.Markup, sum store.Summary) {
 	tags(m, sum.Tags)
 	m.Put(" ")
 	m.Optional("span", when(sum.State != store.Complete, m.Say(sum.State)), "state")
-	m.Optional("p", plain.Glue(run.Headline(m.Language, sum)), "")
+	m.Sentence("p", run.Headline(m.Language, sum), "")
 	far := progress(m.Language, sum)
 	m.Put(`<small>$1 · $2$3<span class="id">$4</span></small></div></li>`+"\n",
 		sum.Started.Local().Format(m.Say("2 Jan 2006, 15:04")),
