@@ -324,6 +324,7 @@ func (f Finding) Say(text string) string {
 //	{receive_pps:best range}           a number with its interval: "340 kpps (287–389)"
 //	{holds_pps:next to fails_pps:next} from one number to another: "166–393 kpps"
 //	{loss_ratio:made fine}             a share with three digits: "4.98 %"
+//	{loss_ratio beyond most}           a share with enough digits to tell it from another one: "1.04 %", not "1 %"
 //	{at_s moment}                      a moment of a trial to the second: "14 h 24 min 5 s"
 //	{run argument}                     a word of a command
 //	{left_count # trial is/# trials are}   one or many; # is the number
@@ -405,6 +406,13 @@ func (f Finding) value(reference string) (text string, known bool) {
 		return f.N(metric, role) + f.interval(metric, role), true
 	case form == "fine":
 		return strconv.FormatFloat(100*v, 'g', 3, 64) + " %", true
+	case strings.HasPrefix(form, "beyond "):
+		most, _ := f.Number(metric, strings.TrimPrefix(form, "beyond "))
+		text = f.N(metric, role)
+		for digits := 3; text == unit.Ratio.Format(most) && digits < 16; digits++ {
+			text = strconv.FormatFloat(100*v, 'g', digits, 64) + " %"
+		}
+		return text, true
 	case form == "moment":
 		return unit.FormatMoment(v), true
 	case plural && v == 1:

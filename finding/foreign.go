@@ -20,7 +20,8 @@ func toolKind(name string) Kind {
 
 var toolSentences = map[string]string{
 	"foreign.rate": `{tool} received [{where ?}at most ]{goodput_bps:best}[ ({receive_pps:best})][, {where}]` +
-		`[{whole ?}; none of these packets was lost|; {loss_ratio:best} of these packets were lost].`,
+		`[{whole ?}; none of these packets was lost|; {trials_count:lossy} of {trials_count} tests lost packets` +
+		`|; {loss_ratio:best} of these packets were lost].`,
 	"foreign.sent": `{tool} sent [{where ?}at most ]{send_bps:best}[, {where}]; the file does not say what arrived.`,
 	"foreign.trip": `{tool}: [{where ?}longest ]median round trip {round_trip_p50_ns:best}[, 99 % within ` +
 		`{round_trip_p99_ns:best}][, {where}].`,
@@ -45,8 +46,14 @@ func toolRule(rows []table.Row) []Finding {
 			return false
 		}
 		best := largest(groups, metric)
-		whole := best.Middle("loss_ratio") == 0 && !slices.ContainsFunc(best.Rows, anyLost)
-		f := say(code, Answer, "tool", d.Tool.Name, "best", best, "whole", when(whole, "yes"))
+		f := say(code, Answer, "tool", d.Tool.Name, "best", best)
+		switch lossy := len(only(best.Rows, anyLost)); {
+		case best.Middle("loss_ratio") != 0:
+		case lossy == 0:
+			f = f.with("whole", "yes")
+		default: // less than half of the tests: their middle does not show it
+			f = f.with("trials_count:lossy", lossy, "trials_count", len(best.Rows))
+		}
 		if len(all) > 1 {
 			f = f.with("where", best.Name())
 		}

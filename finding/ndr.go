@@ -60,25 +60,26 @@ var ndrSentences = map[string]string{
 	"free.asked": freeAtLeast + `¶No higher rate was tried (--rate).`,
 	"free.end":   freeAtLeast + `¶Above {throughput_pps} a host loses packets[ ({first})], not the path.`,
 	"free.none": `[{way}: no|No] rate [with at most {loss_ratio:goal} loss|without loss] was found[ {where}].[¶Even ` +
-		`{holds_pps:least} loses {loss_ratio:least}.|¶Even at {holds_pps:queue} a queue grows.|¶Rates below ` +
+		`{holds_pps:least} loses {loss_ratio:least beyond goal}.|¶Even at {holds_pps:queue} a queue grows.|¶Rates below ` +
 		`{holds_pps:lowest} are not tried.]` + freeFlood,
 	"free.unknown": `[{way}: which|Which] rate [loses at most {loss_ratio:goal}|passes without loss] is not known` +
 		`[ {where}].[¶Single trials passed up to {holds_pps:single}.]` + freeFlood,
-	"free.wide": `The rates that hold and fail are more than {width_ratio} apart: trials at one rate differ too much.`,
+	"free.wide": `The rates that hold and fail are more than {width_ratio} apart: perhaps trials at one rate differ ` +
+		`too much.`,
 	"free.cut": `[{way}: the|The] search is not complete[ {where}][: {holds_pps} holds, {fails_pps:fails} fails|` +
 		`: {holds_pps} holds|: {fails_pps:fails} fails].`,
 	"free.differ": `[{way}: ]{searches_count:such} of {searches_count} searches[ {where}] [{none ?}found no rate ` +
 		`[with at most {loss_ratio:goal} loss|without loss]|{unknown ?}could not tell the rate|{least ?}found no rate that ` +
 		`fails|found both a rate that holds and one that fails; the rest did not].`,
-	"free.random": `Below {receive_pps:below} about {loss_ratio:typical} is lost at every rate: the loss is ` +
-		`random, and a lower rate does not help.`,
+	"free.random": `Below {receive_pps:below} about {loss_ratio:typical} is lost at every rate, perhaps at ` +
+		`random: a lower rate does not help.`,
 	"free.explain": `See the first losses:¶$ pelt explain {run argument} --trial {trial}`,
 	"free.allow":   `Find the highest rate with little loss: run it again with --max-loss {share argument}.`,
-	"free.burst": `At {fails_pps} each of {trials_count} trials lost its packets within {burst_s}: a stall of a ` +
-		`host or of the router, maybe not the rate.`,
+	"free.burst": `At {fails_pps} each of {trials_count} trials lost its packets within {burst_s}: perhaps a ` +
+		`host or the router stalled, and the rate is not the limit.`,
 	"setup.search": `Search by RFC 9971, goal {goal}. A rate is tried for {measure_s:sum}, in trials of ` +
-		`{measure_s:final}. It holds if trials of {measure_s:good} in all lose no more than the goal allows. Rates ` +
-		`that hold and fail are at most {width_ratio} apart. RFC 2544 asks for more (--strict).` + freeNext,
+		`{measure_s:final}. It holds if trials that together take {measure_s:good} lose no more than the goal ` +
+		`allows. Rates that hold and fail are at most {width_ratio} apart. RFC 2544 asks for more (--strict).` + freeNext,
 	"setup.search-strict": `Search by RFC 9971, goal {goal}. A rate holds if no trial of {measure_s:final} loses ` +
 		`more than the goal allows. Rates that hold and fail are at most {width_ratio} apart.` + freeNext,
 }

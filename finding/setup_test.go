@@ -86,6 +86,7 @@ func setupExamples(*testing.T) []example {
 		{"streams of which a full queue drops two", unevenRule(uneven(4, queue))},
 		{"streams that carry nothing would have lost what they would have carried", TooLossy(dead, 0.01)},
 		{"more than 5 % lost", TooLossy(usual, 0.05)},
+		{"hardly more than 9.7 % lost", TooLossy(usual, 0.097)},
 		{"without rows", TooLossy(nil, 0)},
 	}
 }

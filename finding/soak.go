@@ -60,8 +60,8 @@ var soakSentences = map[string]string{
 	"soak.outages": `{outages_count} times without a path, {outage_s:sum moment} in all; the longest was ` +
 		`{outage_s:longest moment} at {at}.`,
 	"soak.nopath": `The path did not come back before the time of the test was over.`,
-	"soak.unheard": `[{flow}: ][Nothing was heard of the receiver from {at_s:from moment} on; {unheard_packets} ` +
-		`packets were sent meanwhile.|{unheard_packets} packets were sent while nothing was heard of the receiver.]`,
+	"soak.unheard": `[{flow}: ][The receiver was not heard from {at_s:from moment} on; {unheard_packets} packets ` +
+		`were sent meanwhile.|{unheard_packets} packets were sent while the receiver was not heard.]`,
 	"soak.other": `[{whole ?}[{flow}: n|N]one of the {attempted_packets} other packets was|[{flow}: ]{lost_packets} ` +
 		`of the {attempted_packets} other packets {lost_packets was/were}] lost.`,
 	"soak.cut":     `Not finished: the figures are of the first {duration_s moment}.`,

@@ -138,12 +138,12 @@ var generalSentences = map[string]string{
 		`asked, and {frames_count:full} found its queue full.`,
 	"explain.trial":   `the run has trials 1 to {trials}, not {trial}`,
 	"explain.cell":    `no trial of run {run} has this setting; pelt explain without --cell lists the settings`,
-	"explain.of":      `Trial {trial}[: {cell}][ (lost most of {of} trials)]`,
+	"explain.of":      `Trial {trial}[: {cell}][ (the one of {of} trials that lost most)]`,
 	"explain.invalid": `Trial {trial} is {state}: {why}.`,
 	"explain.line": `{lost_packets} packet{lost_packets /s}: {place}[ ({figures}[; {cause}])| ({cause}[: table ` +
 		`{table}, chain {chain}])]. {sure}.[ Dropped by the kernel's {function}.][ Interface {interface}.][ ` +
 		`Sequences {sequences}[ and {lost_packets:more} more].]`,
-	"explain.help": `Would help there: {knob} of {host} from {present} to {value}. {why}.[ Note: {note}.]`,
+	"explain.help": `Try there: {knob} of {host} from {present} to {value}. {why}.[ Note: {note}.]`,
 	"explain.possible": `Possibly up to {lost_packets:most} of the {unattributed_packets} unexplained: {place}. ` +
 		`Its counter moved, but others may have moved it.`,
 	"explain.pacing": `{planned_packets:missed} of {planned_packets} planned packets were not sent[ ({why})]. They ` +
@@ -173,7 +173,7 @@ var generalSentences = map[string]string{
 	"sure.answered":    `Likely: lost in a row with packets that this host answered with ICMP errors`,
 	"sure.inferred":    `Inferred: two hosts counted differently`,
 	"sure.other":       `{sure}`,
-	"advice.see":       `See which settings would help:¶$ pelt tune advise {run argument}`,
+	"advice.see":       `See which settings may help:¶$ pelt tune advise {run argument}`,
 	"advice.best-set": `Set {knob} of {host} from {present} to {value}.¶{lost_packets} of {attempted_packets} ` +
 		`packet{attempted_packets /s} were lost there ({place}).`,
 	"advice.best-socket": `Give the receiver's socket {value} B, not {present} B.¶{lost_packets} of ` +
@@ -194,7 +194,7 @@ var generalSentences = map[string]string{
 		`taps, old TCP segments, neighbour discovery, messages within the host.`,
 	"drops.places": `{drops_count} more drop{drops_count /s} counted, but not listed: the table of places is full.`,
 	"drops.unsorted": `{drops_count} drop{drops_count /s} of flows without room in the table left out: they may be ` +
-		`of these hosts. Fewer flows fit with --port.`,
+		`of these hosts. With --port fewer flows need room.`,
 	"drops.unseen":         `{drops_count} drop{drops_count /s} not seen: the watch was busy on that processor.`,
 	"drops.why":            `{why}`,
 	"drops.line":           `{at}  {drops_pps}  {drops_count}  {why}  {layer} {reason}  {function}  {place}  {flow}`,
@@ -225,19 +225,19 @@ var generalSentences = map[string]string{
 		` The path may carry more.`,
 	"limit.path":  `The path was the limit[ for {where}]` + limitLine,
 	"limit.offer": `The asked rate was the limit[ for {where}]: no more was sent.`,
-	"limit.grown": `The path was the limit[ for {where}]: a queue on the way grew as long as the sender sent.`,
+	"limit.grown": `The path was the limit[ for {where}]: a queue on the way kept growing while the sender sent.`,
 	"limit.dead":  `No more was sent[ for {where}], because some streams carry nothing.`,
 	"limit.unknown": `The limit[ for {where}] is not known[: {why}|{tcp ?}: link, buffers and processors ` +
 		`of the hosts had room, or were not read. A flood tells what the path carries: pelt curve {target ` +
-		`argument}|{unplaced ?}: most losses are unexplained[: {possible}|{dut ?} (--dut would ` +
-		`tell)|{unprivileged ?} (pelt as root on both hosts would tell)]|{idle ?}: almost nothing was lost, and the ` +
+		`argument}|{unplaced ?}: most losses are unexplained[: {possible}|{dut ?} (--dut may ` +
+		`tell)|{unprivileged ?} (pelt as root on both hosts may tell)]|{idle ?}: almost nothing was lost, and the ` +
 		`sender had time left|{unread ?}: almost nothing was lost, and the load of the sender was not read|` +
 		`{lost ?}: no part of the path, and neither host, lost most of the packets].`,
 	"limit.unsent":  `[{fails_pps}|A higher rate] could not be sent: {why}.`,
 	"limit.late":    `{fails_pps} could not be sent: the sender missed {late_ratio} of its schedule.`,
 	"limit.invalid": `Trials at [{fails_pps}|a higher rate] were invalid: {why}.`,
-	"loss.limit": `{where}: [{loss_ratio} lost, more than {loss_ratio:most}|{retransmit_ratio} sent again, more ` +
-		`than {retransmit_ratio:most}]`,
+	"loss.limit": `{where}: [{loss_ratio beyond most} lost, more than {loss_ratio:most}|` +
+		`{retransmit_ratio beyond most} sent again, more than {retransmit_ratio:most}]`,
 	"loss.dead":     `{where}: {streams_count:dead} of {streams_count} streams carry nothing`,
 	"loss.unjudged": `no valid trial to judge the loss by`,
 	"loss.unknown":  `[{all ?}All|{unknown_ratio} of the] losses are unexplained.`,
@@ -258,7 +258,7 @@ var generalSentences = map[string]string{
 	"engine.frames": `XDP frames bypass the firewalls, queues and socket buffers of {where}; --engine udp tests ` +
 		`them, too.`,
 	"engine.mixed": `Compare rates of one engine only: XDP frames bypass firewalls, queues and socket buffers.`,
-	"pacing.held":  `{held_ratio} of the schedule was {cause}.`,
+	"pacing.held":  `{held_ratio} of the planned packets were not sent: {cause}.`,
 	"receiver.silent": `{who} did not answer for {silent_s moment}[ on {streams_count:silent} of {streams_count} ` +
 		`streams]; the test stopped sending [{streams_count:silent ?}on them|to it].`,
 	"tcp.unaccepted": `New TCP connections found their queue at {host} full{events_count / # times} ` +
@@ -271,8 +271,9 @@ var generalSentences = map[string]string{
 		`chooses by port].`,
 	"link.down": `Interface {interface} of {host} lost its carrier, or was set down[{times_count /, # times}] ` +
 		`in the test.`,
-	"path.stopped":         `Nothing arrived from {at_s moment} on. Perhaps a NAT or firewall forgot the flow.`,
-	"path.moved-more":      `The path changed a port in {more_count} more trials.`,
+	"path.stopped": `Nothing arrived from {at_s moment} on. Perhaps a NAT or firewall forgot the flow.`,
+	"path.moved-more": `In {more_count} more trials the path changed a port or an address, or nothing arrived any ` +
+		`more.`,
 	"receiver.silent-more": `The test stopped sending to {more_count} more receivers.`,
 	"path.grown": `More went in than came out{where}: {send_pps:grown} and {receive_pps:grown}. The rest waited in ` +
 		`a queue on the way[, up to {delay_max_ns:grown}][{whole ?}; a longer test loses packets there].`,
@@ -306,7 +307,7 @@ var generalSentences = map[string]string{
 	"none": `No usable result: {trials_count the only trial did not run/none of # trials ran} as ordered.` +
 		`[¶The reason: {why}.]`,
 	"none.floods":  `No flood ran as ordered[ ({why})]: where the path saturates is not known.`,
-	"none.unheard": `Nothing was heard of the receiver; {unheard_packets} packets were sent meanwhile.`,
+	"none.unheard": `The receiver was not heard; {unheard_packets} packets were sent meanwhile.`,
 	"none.next":    `See why:¶$ pelt report {run argument} --all`,
 
 	// Why trials are not valid, and doubts about trials and runs, as clauses: see model.Reason.
@@ -349,8 +350,8 @@ var generalSentences = map[string]string{
 	"why.unfinished":      `the run was cut or still goes on; these figures were stored while it ran`,
 	"why.drain-short": `[{node}: ]packets still came when the drain time of {drain_s} was over: those left in a ` +
 		`queue on the path count as lost; a longer drain counts them`,
-	"why.probes-silent": `[{node}: ]round trips were not timed to the end of the test: no packet of theirs was ` +
-		`answered for {silent_s}`,
+	"why.probes-silent": `[{node}: ]round trips were not timed to the end of the test: the packets that time them ` +
+		`were not answered for {silent_s}`,
 	"why.thread-plain": `[{node}: ][the thread of stream {stream}|a thread of many streams] could not be set up: ` +
 		`{text}`,
 	"why.send-buffer-cut": `[{node}: ]the system granted a send buffer of {granted_bytes}, not {asked_bytes}: ` +
@@ -403,7 +404,7 @@ var generalSentences = map[string]string{
 	"why.program-refused": `Linux {name} refused the BPF program: {text}`,
 	"why.watch-failed":    `the watch failed[: {of}|: {text}]`,
 	"why.names-hidden":    `the kernel hides the names of its functions (kernel.kptr_restrict)`,
-	"why.tracks-full":     `the kernel follows [{streams_count} streams|{flows_count} flows] already`,
+	"why.tracks-full":     `the watch follows [{streams_count} streams|{flows_count} flows] at most`,
 	"why.ports-shared":    `flow {flow} has the same ports ({from} to {to})`,
 	"why.names-unread":    `the names of kernel functions could not be read[: {text}]`,
 	"why.reasons-untold":  `this Linux is older than 5.17 and tells no reasons: its functions name the causes`,
@@ -538,9 +539,9 @@ var generalSentences = map[string]string{
 	"why.toward-hosts":      `{of} ({name}[ and {hosts_count} more])`,
 	"why.sockets-because":   `[{node}: ]udp sockets, because {of}`,
 	"why.sockets-fit":       `udp sockets: the asked rate needs no frames`,
-	"why.sockets-planned":   `udp sockets, as the plan says`,
-	"why.sockets-asked":     `the plan says sockets`,
-	"why.flows-tcp":         `the plan's flows are TCP`,
+	"why.sockets-planned":   `udp sockets, as asked`,
+	"why.sockets-asked":     `sockets were asked for`,
+	"why.flows-tcp":         `the flows are TCP`,
 	"why.frames-out":        `[{node}: ]XDP live frames out of {name}[ by {threads} threads]`,
 	"why.frames-in":         `[{node}: ]an XDP program on {name} ({mode})`,
 	"why.engine-missing":    `pelt offers no {name} engine there`,
@@ -615,13 +616,13 @@ var generalSentences = map[string]string{
 	"why.calls-others":   `that host calls {networks} only (--calls there), not {address}`,
 	"why.called-in-vain": `that host called others in vain too often: try again in half a minute`,
 	"why.watchers-full":  `{runs} runs watch this router, and it allows no more at a time: try again later`,
-	"why.sessions-full": `{sessions} sessions run on that host, and it allows no more (--max-sessions there): try ` +
-		`again later`,
-	"why.sessions-most": `{sessions} sessions run on that host, the most it can: try again later`,
-	"why.memory-full": `its sessions would take {memory} of that host's memory, and it allows {allowed}: try again ` +
+	"why.sessions-full": `{sessions} clients use that host, and it allows no more (--max-sessions there): try again ` +
+		`later`,
+	"why.sessions-most": `{sessions} clients use that host, the most it can serve: try again later`,
+	"why.memory-full": `the tests there would take {memory} of that host's memory, and it allows {allowed}: try again ` +
 		`later, or ask for less time, fewer flows or smaller buffers`,
-	"why.streams-full": `its sessions would have {streams} streams on that host, and it can carry {most} at once: ` +
-		`try again later, or ask for fewer flows or --streams`,
+	"why.streams-full": `the tests there would have {streams} streams, and that host can carry {most} at once: try ` +
+		`again later, or ask for fewer flows or --streams`,
 	"why.probes-fast": `the packets that time round trips are {asked_pps} together; that host allows ` +
 		`{allowed_pps}`,
 	"why.trial-long": `the trial takes {trial} with its warm-up; that host allows {allowed} (--max-time there)`,
@@ -653,14 +654,14 @@ var generalSentences = map[string]string{
 	"why.hub-late":     `no answer over the control connection in time: try again`,
 	"why.message-long": `the message is too long for the control connection: try fewer flows or streams`,
 	"why.hub-forbids":  `the hub did not allow it: is it of this version of pelt?`,
-	"why.no-session":   `no such session here (any more)`,
+	"why.no-session":   `no such test here (any more)`,
 	"why.lab-rights": `{name}[: {text}]: needs CAP_SYS_ADMIN and CAP_NET_ADMIN; run it with sudo, or in an ` +
 		`unprivileged user namespace where the kernel allows one`,
 	"why.lab-fast-rights": `load the fast path of lab {name}[: {text}]: needs CAP_BPF and CAP_NET_ADMIN, not in a ` +
 		`user namespace; run it with sudo`,
 	"why.lab-kernel-lacks": `this kernel has no {name} ({config})[: {text}]`,
-	"why.lab-version": `another version of pelt holds the lab (it speaks {version}, this one {own_version}); take it ` +
-		`down with that one`,
+	"why.lab-version": `another version of pelt keeps the lab up (it speaks {version}, this one {own_version}); end ` +
+		`the lab with that version`,
 	"why.lab-refuses":      `the links of the lab cannot become that`,
 	"why.lab-taken":        `lab name "{name}" is taken; take that lab down first or choose another name`,
 	"why.lab-ends":         `the lab is going down`,
@@ -670,13 +671,13 @@ var generalSentences = map[string]string{
 	"why.order-field": `the order's {name} is wrong[ ({value})][: want {least} to {most}|: want at most {most}|` +
 		`: want {least}]`,
 	"why.order-unknown":     `there is no order "{name}"`,
-	"why.step-again":        `{name}: the session was told to {after} already`,
+	"why.step-again":        `{name}: the test was told to {after} already`,
 	"why.streams-differ":    `{name}: the flow has {streams} streams, not {value}`,
-	"why.ends-differ":       `{name}: it names an end that this session does not have`,
-	"why.session-open":      `the session is open already`,
-	"why.session-stranger":  `no client with this session is connected here`,
-	"why.no-router-watched": `no router is watched in this session`,
-	"why.nothing-recorded":  `nothing is recorded in this session`,
+	"why.ends-differ":       `{name}: it names an end that this test does not have`,
+	"why.session-open":      `the test has begun here already`,
+	"why.session-stranger":  `the client of this test is not connected here`,
+	"why.no-router-watched": `no router is watched in this test`,
+	"why.nothing-recorded":  `nothing is recorded in this test`,
 	"why.report-long":       `the report is longer than {most_bytes}`,
 	"why.end-stays":         `an end did not stop`,
 	"why.message-no-object": `the message is no JSON object`,
@@ -703,7 +704,7 @@ var generalSentences = map[string]string{
 	"why.local-port-taken": `local port {port} is in use`,
 	"why.closed-before": `the other end closed the connection before the test: something else may listen on that ` +
 		`port`,
-	"why.stranger-answers":   `who answers there is not the peer of this flow`,
+	"why.stranger-answers":   `something else answers there, not the other end of this flow`,
 	"why.connect-failed":     `{address}, TCP port {port}: [{of}|{text}]`,
 	"why.streams-ended":      `{early} of {streams} streams ended early: {text}`,
 	"why.addresses-useless":  `none of that host's {addresses} addresses can be used: {of}`,
@@ -815,7 +816,7 @@ var generalSentences = map[string]string{
 	"why.iperf-client-ended":    `the client ended the test`,
 	"why.iperf-ended":           `it ended the test`,
 	"why.iperf-buffer":          `it does not get a socket buffer of that size: try a smaller --receive-buffer`,
-	"why.iperf-login":           `it asks for a login, which pelt has not`,
+	"why.iperf-login":           `it asks for a login, and pelt cannot log in`,
 	"why.iperf-starved":         `it got no data for too long`,
 	"why.iperf-ran-long":        `the test ran too long for it`,
 	"why.iperf-refused":         `it refused with error {error}`,

@@ -199,7 +199,7 @@ func TestServedAgent(t *testing.T) {
 		t.Errorf("told to call: %v, %d ends opened", err, w.prepared.Load())
 	}
 	for _, c := range []struct{ client, want string }{
-		{"3", "no client with this session is connected here"},
+		{"3", "the client of this test is not connected here"},
 		{"0", ""},
 		{"1", "the flows ask for 2.00 kpps together; that host allows 1.50 kpps"}, // another session of the same host
 		{"2", ""},

@@ -23,7 +23,7 @@ import (
 // of them at a time has sessions here. ready, if set, is called once with what the agent is on the hub.
 func Join(ctx context.Context, hub HubAddress, cfg AgentConfig, ready func(AgentInfo)) error {
 	if cfg.Router != nil {
-		return words.Errorf("an agent that only watches joins no hub")
+		return words.Errorf("a host that only observes joins no hub")
 	}
 	a, err := newAgent(cfg)
 	if err != nil {

@@ -3,6 +3,7 @@ package fleet
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -174,7 +175,9 @@ func (a *Agent) hasRoom(p makeOrder, from netip.Prefix) error {
 // AdmitBytes says whether a host with these limits has the memory that all clients' tests would take; see MemoryOf.
 func (l Limits) AdmitBytes(bytes float64) error {
 	if allowed := l.memory(); bytes > allowed {
-		return refuse(model.MemoryFull, "memory", megabytes(bytes), "allowed", megabytes(allowed))
+		of, most := apart(bytes, allowed, megabytes,
+			func(v float64) string { return unit.FormatCount(uint64(v)) + " B" })
+		return refuse(model.MemoryFull, "memory", of, "allowed", most)
 	}
 	return nil
 }
@@ -296,7 +299,8 @@ func (l Limits) check(ends []endOrder) error {
 // *engine.Refusal that names the limit and what was asked.
 func (l Limits) Admit(flows []model.Flow, t model.Timing) error {
 	if s := t.LeadSeconds + t.WarmupSeconds + t.MeasureSeconds; l.MaxTimeSeconds > 0 && s > l.MaxTimeSeconds {
-		return refuse(model.TrialLong, "trial", timeText(s), "allowed", timeText(l.MaxTimeSeconds))
+		of, most := apart(s, l.MaxTimeSeconds, timeText, func(s float64) string { return fmt.Sprintf("%.3f s", s) })
+		return refuse(model.TrialLong, "trial", of, "allowed", most)
 	}
 	limited := l.MaxRatePPS > 0 || l.MaxRateBPS > 0
 	named := []any{"allowed", l.rateText(), "rate", l.rateEach(max(len(flows), 1))}
@@ -317,16 +321,25 @@ func (l Limits) Admit(flows []model.Flow, t model.Timing) error {
 	}
 	// A rate that equals the limit may differ from it in the last bits.
 	const rounding = 1 + 1e-9
-	asked := ""
-	if l.MaxRatePPS > 0 && pps > l.MaxRatePPS*rounding {
-		asked = unit.PPS.Exact(pps)
-	} else if l.MaxRateBPS > 0 && bps > l.MaxRateBPS*rounding {
-		asked = unit.BPS.Exact(bps)
+	asked, allowed, in, name := pps, l.MaxRatePPS, unit.PPS, "pps"
+	if allowed == 0 {
+		asked, allowed, in, name = bps, l.MaxRateBPS, unit.BPS, "bit/s"
 	}
-	if asked != "" {
-		return refuse(model.RateRefused, append(named, "asked", asked)...)
+	if !limited || asked <= allowed*rounding {
+		return nil
 	}
-	return nil
+	of, most := apart(asked, allowed, in.Exact, func(v float64) string {
+		return unit.FormatCount(uint64(math.Ceil(v/rounding))) + " " + name
+	})
+	return refuse(model.RateRefused, append(named, "asked", of, "allowed", most)...)
+}
+
+// apart prints what was asked and what is allowed, exactly where both would read alike.
+func apart(asked, allowed float64, brief, exact func(float64) string) (of, most string) {
+	if of, most = brief(asked), brief(allowed); of == most {
+		return exact(asked), exact(allowed)
+	}
+	return of, most
 }
 
 func megabytes(bytes float64) string { return fmt.Sprintf("%.0f MB", bytes/1e6) }

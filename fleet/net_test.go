@@ -298,7 +298,7 @@ func TestTwoControllersAndMaxSessions(t *testing.T) {
 	both(refused, time.Minute, "interrupted")
 	testenv.Await(t, "both run", func() bool { return len(w.events("", "run send")) == 4 })
 	_, err := c.RunTrial(t.Context(), upTrial("near3", "far", time.Second), nil)
-	if want := "far (127.0.0.1): 2 sessions run on that host, and it allows no more (--max-sessions there): try again later"; err == nil || err.Error() != want {
+	if want := "far (127.0.0.1): 2 clients use that host, and it allows no more (--max-sessions there): try again later"; err == nil || err.Error() != want {
 		t.Errorf("third: %v\nwant   %s", err, want)
 	}
 	cancel()

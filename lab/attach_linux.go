@@ -36,7 +36,7 @@ func Attach(name string) (*Lab, error) {
 	return l, nil
 }
 
-var errOtherLinks = errors.New("the holder told of other nodes and links than the lab's topology has")
+var errOtherLinks = errors.New("the process that keeps it up told of other nodes and links than its topology has")
 
 func (l *Lab) attach() (err error) {
 	var told heldLab
@@ -60,7 +60,7 @@ func (l *Lab) attach() (err error) {
 	}
 	for i, info := range told.Nodes {
 		if len(info.Interfaces) == 0 {
-			return fmt.Errorf("the holder told of no interface of %s", info.Name)
+			return fmt.Errorf("the process that keeps it up told of no interface of %s", info.Name)
 		}
 		l.nodes = append(l.nodes, &Node{ns: l.held[i], info: info})
 	}
@@ -69,7 +69,8 @@ func (l *Lab) attach() (err error) {
 		k := &Link{Ends: [2]string{from, to}, number: i, emulated: one.Emulated}
 		for d, s := range one.Shapers {
 			if s.Space < 0 || s.Space >= len(l.held) {
-				return fmt.Errorf("the holder shapes %s to %s in namespace %d of %d", from, to, s.Space, len(l.held))
+				return fmt.Errorf("the process that keeps it up shapes %s to %s in namespace %d of %d", from, to,
+					s.Space, len(l.held))
 			}
 			k.ways[d].shaper = s
 		}
@@ -169,7 +170,7 @@ func Down(ctx context.Context, name string) error {
 		}
 	}
 	if ctx.Err() != nil {
-		return words.Errorf("take down lab %s: the holder, process %d, is still there: %w", name, c.pid,
+		return words.Errorf("take down lab %s: process %d, which keeps it up, has not ended: %w", name, c.pid,
 			errors.Join(ctx.Err(), err))
 	}
 	return nil

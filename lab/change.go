@@ -82,14 +82,14 @@ func (p linkPlan) canBecome(t topologySpec, link int, made linkPlan) error {
 		switch {
 		case l.Impaired():
 			l.Rate, l.QueuePackets, l.QueueBytes, l.OverheadBytes = 0, 0, 0, 0
-			why = words.Errorf("only an emulated link can do %s, and this one is %w; take the lab down, and up with "+
+			why = words.Errorf("only an emulated link can do %s, and this one is %w; end the lab, and start it with "+
 				"--link backend=user", l.Words(), errors.New(is))
 		case l.Rate > 0 && before.Rate == 0:
-			why = words.Errorf("it was made without a rate, so nothing is there that could keep one; " +
-				"take the lab down, and up with a rate or with --link backend=user")
+			why = words.Errorf("it was made without a rate, so it cannot get one now; " +
+				"end the lab, and start it with a rate or with --link backend=user")
 		case l.Rate == 0 && before.Rate > 0:
-			why = words.Errorf("its rate is the kernel's tbf, which cannot be without one; give a higher rate, " +
-				"or take the lab down, and up with --link backend=user")
+			why = words.Errorf("its tbf cannot be without a rate; give a higher rate, " +
+				"or end the lab, and start it with --link backend=user")
 		}
 		if why != nil {
 			return t.wayError(link, direction, why)

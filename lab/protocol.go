@@ -135,7 +135,7 @@ func (c *client) askForFiles(req request, value any) (files []*os.File, err erro
 		err = errors.Join(r.err(), err)
 	}
 	if err != nil && !errors.As(err, new(*UsageError)) {
-		return nil, words.Errorf("ask the holder of lab %s: %w", c.name, err)
+		return nil, words.Errorf("ask the process that keeps lab %s up: %w", c.name, err)
 	}
 	return nil, errors.Join(err, c.conn.SetDeadline(time.Time{}))
 }

@@ -60,7 +60,7 @@ func (s *routerState) endLog() error {
 // a lab that another process holds.
 func (l *Lab) SetRouter(words string) error {
 	if l.holder != nil {
-		return usagef("lab %s is held by another process, whose router stays as it is; want lab:%s, "+
+		return usagef("the router of lab %s stays as it is, because pelt lab up keeps that lab; want lab:%s, "+
 			"which is made for the run", l.holder.name, l.Facts().Topology)
 	}
 	c, err := l.spec.parseRouter(words)

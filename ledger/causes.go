@@ -79,7 +79,7 @@ var causes = [...]Cause{
 	// No losses.
 	{Name: "PACKET_SOCK_ERROR", at: stageNone, Words: "a copy for a capture at %h"},
 	// a call that came again is answered already
-	{at: stageNone, Words: "nothing new to TCP at %h", rest: noLayer,
+	{at: stageNone, Words: "data that TCP already had, at %h", rest: noLayer,
 		seen: "TCP_(OLD_(DATA|ACK|SEQUENCE)|TOO_OLD_ACK|OFOMERGE|FLAGS|RESET|CLOSE|ABORT_ON_(CLOSE|DATA|LINGER)) " +
 			"-@tcp_v[46]_rcv"},
 	// net/sched/sch_tbf.c, tbf_segment: they were counted each, by QDISC_DROP
@@ -384,7 +384,7 @@ var causes = [...]Cause{
 		seen: "IP_.*|IPV6_.*|DUP_FRAG|FRAG_.*|ICMP_.* -@(ip_|ip6_|ipv6_|__ip|inet_|icmp).*"},
 	{Name: "TCP_LISTEN_OVERFLOW", at: stageKernel, Words: "queue of new connections at %h full"},
 	{at: stageKernel, Words: "refused by %h's TCP", seen: "TCP_.*"},
-	{at: stageKernel, Words: "no packet of a network, at %h", seen: "UNIX_.*|CAN.*|INVALID_PROTO"},
+	{at: stageKernel, Words: "not a network packet, at %h", seen: "UNIX_.*|CAN.*|INVALID_PROTO"},
 	{Name: unknownFunction, at: stageKernel, Words: "dropped by the kernel's %c at %h"},
 	{at: stageKernel, Words: "at %h, for an unknown reason", rest: model.LayerNetwork, seen: ".*"},
 }

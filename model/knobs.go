@@ -47,7 +47,7 @@ var knobs = []Knob{
 	{Name: "packets", Flag: "count", Unit: unit.Count, Low: 1, High: MaxPackets, Only: UDP, Varies: true,
 		Phrase: "% packets", of: func(f *Flow) any { return &f.Packets },
 		Help: "packets of each trial to each receiver (default: what fits in --time; in sweep 1000)"},
-	{Flag: "quick", Kind: Switch, Help: "100 packets a trial, unless --count or --time says more"},
+	{Flag: "quick", Kind: Switch, Help: "100 packets a trial, unless --count or --time is given"},
 	{Name: "measure_s", Flag: "time", Unit: unit.Seconds, Low: MinMeasure.Seconds(), High: MaxMeasure.Seconds(),
 		Must: true, Varies: true, Group: ToSend, in: func(p *Plan) any { return &p.Timing.MeasureSeconds },
 		apply: func(t *Trial, v Value) error { t.Timing.MeasureSeconds = v.Number; return nil },
@@ -161,7 +161,7 @@ var knobs = []Knob{
 		apply: setDown},
 	{Name: "load_ratio", Unit: unit.Ratio, High: 2, Varies: true, Label: "Load", Zero: "idle", apply: setLoad},
 	{Name: "at_s", Flag: "at", Kind: Texts, Group: ThePath,
-		Help: "lab: a change during the test, once for each: 80s:router=rules=1000 or 2m:link-receiver=loss=1%"},
+		Help: "lab: a change during the test (repeatable): 80s:router=rules=1000 or 2m:link-receiver=loss=1%"},
 }
 
 func eachFlow(set func(*Flow, Value) error) func(*Trial, Value) error {

@@ -163,9 +163,9 @@ func parseLink(node, text string, change bool) (Link, []Factor, error) {
 	}
 	switch {
 	case l.Toward != "" && len(factors) > 0:
-		return refuse("toward: several levels hold for both directions")
+		return refuse("toward: a list of values holds for both directions")
 	case l.Toward != "" && len(list) == 1:
-		return refuse("toward says which direction, and nothing says what that does to packets")
+		return refuse("toward needs another key, as toward=receiver,loss=1%%")
 	}
 	return l, factors, nil
 }

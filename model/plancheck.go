@@ -104,7 +104,7 @@ func (p Plan) Check() error {
 			return err
 		}
 		if strings.Contains(f.Name, "/") {
-			return wrong("flows", "the name %q has a /, which parts a flow to many receivers", f.Name)
+			return wrong("flows", "the name %q has a /, which stands before the number of a receiver", f.Name)
 		}
 		if slices.ContainsFunc(p.Flows[:i], func(o Flow) bool { return o.Name == f.Name }) {
 			return wrong("flows", "%q stands twice", f.Name)
@@ -217,7 +217,7 @@ func (p Plan) checkFactor(at string, f Factor) error {
 		// A level is possible if a trial made with it passes all checks.
 		t, err := p.Trial(Cell{f.Knob: v}, 0)
 		if err == nil && t.Receivers > p.Receivers {
-			err = fmt.Errorf("a star of %d has not %d receivers: the plan's receivers are the most", p.Receivers,
+			err = fmt.Errorf("a star of %d receivers cannot have %d", p.Receivers,
 				t.Receivers)
 		}
 		if err != nil {

@@ -216,7 +216,8 @@ func (p Plan) checkTraces() error {
 		}
 	}
 	if flows*size > maxTraces {
-		return wrong("profile.trace", "is too long for an order to %d receivers: want a shorter one, or fewer", flows)
+		return wrong("profile.trace", "is too long for a test of %d receivers: want a shorter one, or fewer receivers",
+			flows)
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ type MadeChange struct {
 
 func (p Plan) checkTimed() error {
 	if len(p.Timed) > 0 && !strings.HasPrefix(p.Target, "lab:") {
-		return wrong("timed", "only a lab changes while a trial runs; want lab:NAME")
+		return wrong("timed", "pelt can change only a lab; want lab:NAME")
 	}
 	if len(p.Timed) > MaxTimedChanges {
 		return wrong("timed", "want at most %d changes, not %d", MaxTimedChanges, len(p.Timed))

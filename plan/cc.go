@@ -34,7 +34,7 @@ func (d *draft) buildControl() error {
 		return flagError("loss", "only a lab has links that lose on purpose; want lab:NAME")
 	case d.given("loss") && slices.ContainsFunc(d.links,
 		func(f model.Factor) bool { return f.Knob == "link.loss_ratio" }):
-		return flagError("loss", "stands beside --link loss; want one of them")
+		return flagError("loss", "cannot stand beside --link loss; give one of them")
 	case d.given("http") && !d.given("bytes"):
 		return flagError("http", "an answer has a length; want --bytes")
 	case len(d.values["direction"]) > 1 || d.word("direction") == "both":

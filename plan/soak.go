@@ -44,7 +44,7 @@ func (d *draft) buildSoak() error {
 		c, err := model.ParseTimedChange(text)
 		switch {
 		case !inLab:
-			return flagError("at", "only a lab changes by itself; want lab:NAME")
+			return flagError("at", "pelt can change only a lab; want lab:NAME")
 		case err != nil:
 			return flagError("at", "%v", err)
 		}

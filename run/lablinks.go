@@ -158,7 +158,7 @@ func canChange(l *lab.Lab, groups [][]model.Link, timed []model.TimedChange) err
 	}
 	for _, c := range timed {
 		if c.Router != "" {
-			return refuse("--at", "a lab that another process holds keeps its router as it is; want a lab that is "+
+			return refuse("--at", "a lab of pelt lab up keeps its router as it is; want a lab that is "+
 				"made for the run, as lab:router")
 		}
 	}

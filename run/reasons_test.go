@@ -57,7 +57,7 @@ func TestEngineReasons(t *testing.T) {
 	got := finding.Why(model.Reasons(reasons(fleet.Trial{Flows: []fleet.PlacedFlow{flow, flow}},
 		fleet.Outcome{Flows: []fleet.FlowOutcome{ends, ends}})))
 	if want := "sender: XDP live frames out of va; " +
-		"receiver: udp sockets, because the plan says sockets; vb has an XDP program already"; got != want {
+		"receiver: udp sockets, because sockets were asked for; vb has an XDP program already"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

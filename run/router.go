@@ -192,4 +192,4 @@ func (r *runner) endRouter() {
 // routerPatience is how long a router may take to tell how it is.
 const routerPatience = 15 * time.Second
 
-var errNoVariants = errors.New("a lab that another process holds keeps its router as it is; want no --variant")
+var errNoVariants = errors.New("a lab of pelt lab up keeps its router as it is; want no --variant")

@@ -52,7 +52,7 @@ func Knobs() []Knob {
 	}
 	const (
 		linkDown = "the link may go down for a moment"
-		queues   = linkDown + "; queues that go take their steering with them, which revert restores"
+		queues   = linkDown + "; with fewer queues their steering is lost, which revert restores"
 	)
 	return []Knob{
 		sysctl("net.core.rmem_max", ScopeHost, aNumber, "every program of this host may ask for as much"),

@@ -21,7 +21,7 @@ var (
 var (
 	aNumber = value{"a whole number", decimalText.MatchString}
 	aWord   = value{"a word", wordText.MatchString}
-	triple  = value{"three whole numbers that do not fall", func(s string) bool {
+	triple  = value{"three whole numbers, none below the one before", func(s string) bool {
 		f := strings.Fields(s)
 		wrong := func(x string) bool { return !decimalText.MatchString(x) }
 		return len(f) == 3 && !slices.ContainsFunc(f, wrong) && parsed(f[0]) <= parsed(f[1]) &&

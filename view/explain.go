@@ -133,7 +133,7 @@ func flowOf(r table.Row) []Section {
 		out = append(out, Text{f.Text()})
 	}
 	t := listing("Counters behind the losses", "counter Counter", "host Host", "moved_count Moved by", "unit Unit",
-		"scope Scope", "excess_count Not ours", "role Role", "-before_count Before", "-after_count After")
+		"scope Scope", "excess_count Excess", "role Role", "-before_count Before", "-after_count After")
 	told := map[[2]string]bool{}
 	for i, l := range linesOf(r.Flow) {
 		for _, e := range l.Evidence {
@@ -146,7 +146,7 @@ func flowOf(r table.Row) []Section {
 			if e.Excess > 0 {
 				excess = float64(e.Excess)
 			}
-			t.add(e.Counter, cmp.Or(e.Host, l.Host), e.Delta, e.Unit, e.Scope, excess, e.Role, e.Before, e.After)
+			t.add(counterName(e), cmp.Or(e.Host, l.Host), e.Delta, e.Unit, e.Scope, excess, e.Role, e.Before, e.After)
 		}
 	}
 	checks := listing("Checks between counters", "state State", "check Check")
@@ -163,6 +163,11 @@ func linesOf(f *model.FlowResult) []model.Line {
 		lines = append(lines, model.Line{Host: p.Host, Evidence: p.Evidence})
 	}
 	return lines
+}
+
+// counterName is what readers call a counter: to files, a drop event of the kernel is a verdict.
+func counterName(e model.Evidence) string {
+	return strings.Replace(e.Counter, "verdict", "drop event", 1)
 }
 
 func movedTable(trial *model.Result) Table {

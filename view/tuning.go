@@ -9,7 +9,7 @@ import (
 
 func Advice(d *model.Document, list []model.Advised) Page {
 	found := finding.Advise(d, list)
-	p := Page{Language: d.Language, Title: "Settings that would help", Subject: subject(d)}
+	p := Page{Language: d.Language, Title: "Settings that may help", Subject: subject(d)}
 	p.say(found)
 	t := listing("Settings", "host Host", "setting Setting", "present Now", "value Set to", "lost_packets Lost there",
 		"why Why", "note Note")

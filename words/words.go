@@ -34,7 +34,7 @@ func (l Language) Say(text string) string {
 }
 
 // derived says a text that is made of others: how far two figures are apart ("-0.4 points", "2.41 times?"), a setting of
-// links ("% link-receiver loss"), a place ("link sender-router"), a counter ("verdict QDISC_DROP"), and a metric of a
+// links ("% link-receiver loss"), a place ("link sender-router"), a counter ("drop event QDISC_DROP"), and a metric of a
 // family. It is empty for others.
 func derived(text string) string {
 	figure, doubt := strings.TrimSuffix(text, "?"), ""

@@ -4,7 +4,7 @@ package words
 var chineseHelp = map[string]string{
 	"Usage:": "用法：", "Examples:": "示例：", "Commands:": "命令：", "Flags:": "参数：", "What to send:": "发送什么：", "The path:": "路径：",
 	"The result:": "结果：", "help for %s": "%s 的帮助", "%s (default %s)": "%s（默认 %s）", "version for %s": "%s 的版本",
-	"%s lists all %d flags. -t -b -l -P -R -u -i mean what they mean in iperf3.": "%s 列出全部 %d 个参数。-t -b -l -P -R -u -i 与 iperf3 中的意思相同。",
+	"%s lists all %d flags.": "%s 列出全部 %d 个参数。", "-t -b -l -P -R -u -i mean what they mean in iperf3.": "-t -b -l -P -R -u -i 与 iperf3 中的意思相同。",
 
 	"Find out what a network path does to small packets, and why": "查明一条网络路径怎样对待小包，以及为什么",
 	`pelt sends small packets down a path and accounts for every one: how many the path
@@ -48,8 +48,8 @@ Start here: pelt demo, or pelt help start`: `pelt 沿一条路径发送小包，
 	"Make the settings on this host that a run calls for, or only those of --set":       "在本机改一次运行所建议的参数，或只改 --set 指定的",
 	"Take back what apply changed on this host, the latest first":                       "撤销 apply 在本机的修改，最近的在前",
 	"Show what is changed on this host, with old and present values":                    "显示本机改了什么：旧值和当前值",
-	"Print the version":      "打印版本",
-	"Show runs in a browser": "在浏览器里查看运行",
+	"Print the version":                                                "打印版本",
+	"Show runs, and start tests, in a browser":                         "在浏览器里查看运行、启动测试",
 	"Generate the autocompletion script for the specified shell":       "生成 shell 的自动补全脚本",
 	"Show the help of a command, or a page: start, story, ledger, faq": "显示命令的帮助，或一个页面：start、story、ledger、faq",
 
@@ -87,7 +87,7 @@ Loss at the hosts of the sender and the receiver does not lower the answer: it t
 shows which carried most, which are as good, and what the others lost.
 
 TARGET is as for pelt curve. Sizes, rates, intervals, streams, receivers, buffers and --link
-take lists; --profile is given once for each.`: `sweep 用各种参数组合发包，每种多次，顺序打乱。它说明哪种通过得最多、哪些同样好、
+take lists; --profile is repeatable.`: `sweep 用各种参数组合发包，每种多次，顺序打乱。它说明哪种通过得最多、哪些同样好、
 其余的丢了多少。
 
 TARGET 与 pelt curve 相同。包长、速率、间隔、流数、接收端数、缓冲区和 --link 可以是列表；
@@ -138,11 +138,12 @@ fleet:（加入 hub 的所有主机），或 fleet:A,B,C（其中几台）。
 
 一台主机同时只做一个测试，所以各对分轮测量。加 --every 会反复测量，有变化就说明。`,
 	`serve is the other end of tests from another host. It prints the line to paste there, with
-a code that is valid until serve ends. Nobody without the code can start traffic.
+a code that is valid until serve ends. Nobody without the code can start traffic, except
+clients of --iperf3.
 
 On a router, --observe-only tells what its processors did and which packets its kernel
 dropped.`: `serve 是另一台主机上测试的对端。它打印要粘贴到那里的命令，其中的口令在 serve 结束时
-失效。没有口令就无法发起流量。
+失效。没有口令就无法发起流量（--iperf3 的客户除外）。
 
 在路由器上，--observe-only 说明它的 CPU 在做什么、内核丢了哪些包。`,
 	`explain shows where the packets of each setting were lost, and why. --all shows every loss
@@ -182,7 +183,7 @@ pelt-demo.png（也可用参数指定文件）。没有 root 时它用用户命�
 	"streams, each with socket and thread: 1 to 128":                                                                                 "流数，每条流有自己的套接字和线程：1 到 128",
 	"receivers of lab:star (default 10), each sent the full rate":                                                                    "lab:star 的接收端数（默认 10），每个都按完整速率发送",
 	"packets of each trial to each receiver (default: what fits in --time; in sweep 1000)":                                           "每次试验给每个接收端的包数（默认：--time 内能发的；sweep 为 1000）",
-	"100 packets a trial, unless --count or --time says more":                                                                        "每次试验 100 个包，除非 --count 或 --time 另有指定",
+	"100 packets a trial, unless --count or --time is given":                                                                         "每次试验 100 个包，除非 --count 或 --time 另有指定",
 	"measured time of each trial: 10s; a longer transfer is cut":                                                                     "每次试验的测量时间：10s；传输时为上限",
 	"time before the measured time, not counted: 1s":                                                                                 "测量之前不计入的时间：1s",
 	"longest time without control connection: 0 to 1m; 0 ends the soak at its first outage":                                          "控制连接最长可以中断多久：0 到 1m；0 表示一中断就结束",
@@ -221,7 +222,7 @@ pelt-demo.png（也可用参数指定文件）。没有 root 时它用用户命�
 	"as RFC 2544: trials of 60 s without any loss":                                                                                   "按 RFC 2544：每次 60 s，一个包也不丢",
 	"how long a search tests the rates that decide: quick (2 s) or csit (21 s, surer)":                                               "搜索对关键速率测多久：quick（2 s）或 csit（21 s，更可靠）",
 	"searches of each combination, which tell how far the next run may be off; 1 with --goal csit or --strict":                       "每种组合搜索几次，由此得知下次运行可能相差多少；--goal csit 或 --strict 为 1 次",
-	"lab: a change during the test, once for each: 80s:router=rules=1000 or 2m:link-receiver=loss=1%":                                "实验环境：测试中的变更，可多次给出：80s:router=rules=1000 或 2m:link-receiver=loss=1%",
+	"lab: a change during the test (repeatable): 80s:router=rules=1000 or 2m:link-receiver=loss=1%":                                  "实验环境：测试中的变更，可多次给出：80s:router=rules=1000 或 2m:link-receiver=loss=1%",
 	"each link of the lab: rate=1gbit,queue=100,delay=20ms,loss=1%":                                                                  "实验环境的每条链路：rate=1gbit,queue=100,delay=20ms,loss=1%",
 	"fleet: `HOST` that sends to all others":                                                                                         "机群：向其余主机发送的 `HOST`",
 	"write each packet of a UDP receiver to `FILE`":                                                                                  "把 UDP 接收端的每个包写入 `FILE`",
@@ -262,10 +263,10 @@ Whoever has the hub's code can order tests, within the limits that you set here.
 what they can do and what their owners allow.`: `hosts 向 pelt hub 或自己的 NATS 服务器询问有哪些主机加入：其他主机用哪个地址连接它们、
 它们能做什么、主人允许什么。`,
 	`web serves pages to a browser on this host: the runs that are kept, with search, names and
-tags, their reports, and comparisons. It prints the address to open. The address lets in
-whoever has it.
+tags, their reports, comparisons, and new tests. It prints the address to open. The address
+lets in whoever has it.
 
-It listens on this host only. From another host: ssh -L 7360:127.0.0.1:7360 HOST.`: `web 为本机的浏览器提供页面：保存的运行（可搜索、命名、加标签）、报告和比较。
+It listens on this host only. From another host: ssh -L 7360:127.0.0.1:7360 HOST.`: `web 为本机的浏览器提供页面：保存的运行（可搜索、命名、加标签）、报告、比较和新测试。
 它打印要打开的网址。知道这个网址的人都能进入。
 
 它只在本机监听。从另一台主机访问：ssh -L 7360:127.0.0.1:7360 HOST。`,
@@ -302,8 +303,9 @@ of a UDP receiver. A file that was cut is read up to the cut.`: `record 读取 -
 	"show lists the trials and flows of a record, and the first series of lost packets.": "show 列出记录中的试验和流，以及最先出现的几段连续丢包。",
 	`export writes each packet as a row of CSV, or as a packet of a capture. There the headers are
 made up, and packets are cut after the test header; their lengths are real.`: `export 为每个包写一行或一个包。抓包文件的协议头是补上的，包在测试头之后截断；长度是真实的。`,
-	`tune changes a setting of this host only if a counter of a run calls for it. Old values are
-stored first, so pelt tune revert works after any kill. For other hosts it prints commands.`: `只有某次运行的计数器表明需要时，tune 才改本机的参数。旧值先保存，所以无论怎样被杀死，
+	`tune changes a setting of this host only if a counter of a run, or --set, calls for it. Old
+values are stored first, so pelt tune revert works after any kill. For other hosts it prints
+commands.`: `只有某次运行的计数器表明需要，或用 --set 指定时，tune 才改本机的参数。旧值先保存，所以无论怎样被杀死，
 pelt tune revert 都能恢复。对其他主机它只打印命令。`,
 	`advise names each setting that addresses a loss: its present value, the counter that moved,
 the value for the rate, the command and its undo.
@@ -313,12 +315,12 @@ RUN is an id or its beginning, last (default), or a file.`: `advise 列出每个
 RUN 是编号或编号的开头、last（默认），或一个文件。`,
 	`apply makes the changes that advise names for this host, or those of --set. If one setting
 fails, those before it are taken back. It needs root; with sudo, say
-PELT_DATA=$HOME/.local/share/pelt. Settings end at the next boot.`: `apply 在本机做 advise 建议的修改，或 --set 指定的修改。如果一项失败，之前的都会撤销。
+PELT_DATA=$HOME/.local/share/pelt. The next boot takes all changes back.`: `apply 在本机做 advise 建议的修改，或 --set 指定的修改。如果一项失败，之前的都会撤销。
 它需要 root；用 sudo 时请写 PELT_DATA=$HOME/.local/share/pelt。下次开机后修改失效。`,
-	`revert restores each value that pelt tune changed. What others changed since stays, with
-exit code 1.`: `revert 恢复 pelt tune 改过的每个值。之后被别人改过的保持不变，此时退出码为 1。`,
-	`lab holds a network of unnamed namespaces on this machine. A background process owns it;
-when that ends, nothing is left.`: `lab 在本机维持一个由无名命名空间组成的网络。它属于一个后台进程；进程结束后什么也不留下。`,
+	`revert restores each value that pelt tune changed. A value that others changed since stays,
+and the exit code is 1.`: `revert 恢复 pelt tune 改过的每个值。之后被别人改过的保持不变，此时退出码为 1。`,
+	`lab keeps a network of unnamed namespaces on this machine. A background process keeps it
+up; when that process ends, nothing is left.`: `lab 在本机维持一个由无名命名空间组成的网络。它属于一个后台进程；进程结束后什么也不留下。`,
 	`link NAME show prints each direction of each link: its settings, and what it did so far.
 link NAME set changes settings; the value none (of numbers: 0) takes a setting back.
 
@@ -359,35 +361,35 @@ lab up --link backend=user 建立的链路，才能设置这些。`,
 	"write a row a second of each trial to `FILE`, or -":                                       "把每次试验的每一秒作为一行写入 `FILE` 或 -",
 	"sort the table by `FIGURE`, the largest first: goodput, loss, delay or a column of --csv": "表格按 `FIGURE` 排序，大的在前：goodput、loss、delay，或 --csv 的一列",
 	"only trial `N`": "只看第 `N` 次试验",
-	"only trials with this `SETTING`: payload=64; once for each":                       "只看这个设置 `SETTING` 的试验：payload=64；可多次给出",
-	"every trial, not the worst of each setting":                                       "所有试验，而不只是每个设置中最差的",
-	"of one run: compare the values of this `SETTING` (default variant)":               "一次运行内：比较这个设置 `SETTING` 的各个取值（默认 variant）",
-	"of one run: compare with this `VALUE` (default the first)":                        "一次运行内：与这个取值 `VALUE` 比较（默认第一个）",
-	"`METRIC`s to compare; the fewer, the surer each answer":                           "要比较的指标 `METRIC`；越少，每个越容易看出差别",
-	"exit code 3 if this `LIMIT` holds, and not by chance: 'loss > 1%'; once for each": "这个条件 `LIMIT` 确实成立时退出码为 3：'loss > 1%'；可多次给出",
-	"only TCP and UDP of this `PORT`; up to 16: 5201,7359":                             "只看这个端口 `PORT` 的 TCP 和 UDP；最多 16 个：5201,7359",
-	"only from or to this `ADDRESS` or network; up to 16: 10.0.1.2,10.0.2.0/24":        "只看来自或发往这个地址或网络 `ADDRESS` 的；最多 16 个：10.0.1.2,10.0.2.0/24",
-	"only what is dropped at this `INTERFACE`; up to 16: eth0,wlan0":                   "只看在这个接口 `INTERFACE` 丢的；最多 16 个：eth0,wlan0",
-	"list also the usual drops of healthy hosts":                                       "也列出正常主机常见的丢包",
-	"write one JSON object an interval to `FILE`, or -":                                "每个间隔把一个 JSON 对象写入 `FILE` 或 -",
-	"write totals for Prometheus (text format 0.0.4) to `FILE`, anew each interval":    "每个间隔把合计作为 Prometheus 指标（文本格式 0.0.4）重新写入 `FILE`",
-	"end after this `TIME`: 10s (default: at Ctrl-C)":                                  "经过 `TIME` 后结束：10s（默认：Ctrl-C 时）",
-	"`TIME` between readings: 100ms to 1h":                                             "两次读取的间隔 `TIME`：100ms 到 1h",
-	"print all that the kernel says if it refuses":                                     "内核拒绝时打印它说的全部内容",
-	"a row for each packet to `FILE`, or -":                                            "每个包一行，写入 `FILE` 或 -",
-	"a capture with time stamps in nanoseconds to `FILE`, or -":                        "带纳秒时间戳的抓包文件，写入 `FILE` 或 -",
-	"size settings for this `RATE`: 200kpps (default: the run's)":                      "按这个速率 `RATE` 计算参数：200kpps（默认：运行中的速率）",
-	"only settings of this `END`: sender, receiver or router":                          "只看这一端 `END` 的参数：sender、receiver 或 router",
-	"leave out settings of interfaces other than this `ONE`":                           "接口参数只看这个接口 `ONE`",
-	"a `SETTING=VALUE`; once for each":                                                 "一项 `SETTING=VALUE`；可多次给出",
-	"do not ask before this host is changed":                                           "修改本机之前不询问",
-	"take back also what others changed since":                                         "之后被别人改过的也恢复",
-	"list what can be set":                                                             "列出可以改的参数",
-	"`NAME` of the lab (default: topology and number)":                                 "实验环境的名字 `NAME`（默认：拓扑加编号）",
-	"`N` receivers of a star (default 10)":                                             "star 的接收端数 `N`（默认 10）",
-	"every link: rate=1gbit,queue=100,delay=20ms,loss=1%; --link-NODE: one node's":     "每条链路：rate=1gbit,queue=100,delay=20ms,loss=1%；--link-NODE：该节点的链路",
-	"print one JSON document in place of the text":                                     "不打印文字，打印一个 JSON 文档",
-	"write one JSON document to `FILE` in place of the text, or -":                     "不打印文字，把一个 JSON 文档写入 `FILE` 或 -",
+	"only trials with this `SETTING`: payload=64 (repeatable)":                                    "只看这个设置 `SETTING` 的试验：payload=64；可多次给出",
+	"every trial, not the worst of each setting":                                                  "所有试验，而不只是每个设置中最差的",
+	"of one run: compare the values of this `SETTING` (default variant)":                          "一次运行内：比较这个设置 `SETTING` 的各个取值（默认 variant）",
+	"of one run: compare with this `VALUE` (default the first)":                                   "一次运行内：与这个取值 `VALUE` 比较（默认第一个）",
+	"`METRIC`s to compare; the fewer, the surer each answer":                                      "要比较的指标 `METRIC`；越少，每个越容易看出差别",
+	"exit code 3 if a change is beyond this `LIMIT`, and not by chance: 'loss > 1%' (repeatable)": "变化超过这个 `LIMIT` 且不是偶然时退出码为 3：'loss > 1%'；可多次给出",
+	"only TCP and UDP of this `PORT`; up to 16: 5201,7359":                                        "只看这个端口 `PORT` 的 TCP 和 UDP；最多 16 个：5201,7359",
+	"only from or to this `ADDRESS` or network; up to 16: 10.0.1.2,10.0.2.0/24":                   "只看来自或发往这个地址或网络 `ADDRESS` 的；最多 16 个：10.0.1.2,10.0.2.0/24",
+	"only what is dropped at this `INTERFACE`; up to 16: eth0,wlan0":                              "只看在这个接口 `INTERFACE` 丢的；最多 16 个：eth0,wlan0",
+	"list also the usual drops of healthy hosts":                                                  "也列出正常主机常见的丢包",
+	"write one JSON object an interval to `FILE`, or -":                                           "每个间隔把一个 JSON 对象写入 `FILE` 或 -",
+	"write totals for Prometheus (text format 0.0.4) to `FILE`, anew each interval":               "每个间隔把合计作为 Prometheus 指标（文本格式 0.0.4）重新写入 `FILE`",
+	"end after this `TIME`: 10s (default: at Ctrl-C)":                                             "经过 `TIME` 后结束：10s（默认：Ctrl-C 时）",
+	"`TIME` between readings: 100ms to 1h":                                                        "两次读取的间隔 `TIME`：100ms 到 1h",
+	"print all that the kernel says if it refuses":                                                "内核拒绝时打印它说的全部内容",
+	"a row for each packet to `FILE`, or -":                                                       "每个包一行，写入 `FILE` 或 -",
+	"a capture with time stamps in nanoseconds to `FILE`, or -":                                   "带纳秒时间戳的抓包文件，写入 `FILE` 或 -",
+	"values for this `RATE`: 200kpps (default: the run's)":                                        "按这个速率 `RATE` 计算参数：200kpps（默认：运行中的速率）",
+	"only settings of this `END`: sender, receiver or router":                                     "只看这一端 `END` 的参数：sender、receiver 或 router",
+	"of settings of interfaces, only those of this `INTERFACE`":                                   "接口参数只看这个接口 `INTERFACE`",
+	"a `SETTING=VALUE` (repeatable)":                                                              "一项 `SETTING=VALUE`；可多次给出",
+	"do not ask before this host is changed":                                                      "修改本机之前不询问",
+	"take back also what others changed since":                                                    "之后被别人改过的也恢复",
+	"list what can be set":                                                                        "列出可以改的参数",
+	"`NAME` of the lab (default: topology and number)":                                            "实验环境的名字 `NAME`（默认：拓扑加编号）",
+	"`N` receivers of a star (default 10)":                                                        "star 的接收端数 `N`（默认 10）",
+	"every link: rate=1gbit,queue=100,delay=20ms,loss=1%; --link-NODE: one node's":                "每条链路：rate=1gbit,queue=100,delay=20ms,loss=1%；--link-NODE：该节点的链路",
+	"print one JSON document in place of the text":                                                "不打印文字，打印一个 JSON 文档",
+	"write one JSON document to `FILE` in place of the text, or -":                                "不打印文字，把一个 JSON 文档写入 `FILE` 或 -",
 	`compare tells what changed. Of several runs the first is the baseline. Of one run it
 compares the variants, or the values of --by.
 

@@ -84,7 +84,7 @@ RUN is an id or its beginning, last (default), or a file, also of iperf3 -J or f
 	s.StringVar(&f.base, "base", "", "of one run: compare with this `VALUE` (default the first)")
 	s.StringVar(&f.metric, "metric", finding.DefaultMetrics, "`METRIC`s to compare; the fewer, the surer each answer")
 	s.StringArrayVar(&f.failIf, "fail-if", nil,
-		"exit code 3 if this `LIMIT` holds, and not by chance: 'loss > 1%'; once for each")
+		"exit code 3 if a change is beyond this `LIMIT`, and not by chance: 'loss > 1%' (repeatable)")
 	f.output.register(s)
 	return c
 }

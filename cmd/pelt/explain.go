@@ -62,7 +62,7 @@ RUN is an id or its beginning, last (default), or a file.`,
 		},
 	}
 	c.Flags().IntVar(&ask.Trial, "trial", 0, "only trial `N`")
-	c.Flags().StringArrayVar(&cells, "cell", nil, "only trials with this `SETTING`: payload=64; once for each")
+	c.Flags().StringArrayVar(&cells, "cell", nil, "only trials with this `SETTING`: payload=64 (repeatable)")
 	c.Flags().BoolVar(&ask.All, "every-trial", false, "every trial, not the worst of each setting")
 	out.register(c.Flags())
 	return c

@@ -180,8 +180,10 @@ func usage(c *cobra.Command, all bool) string {
 	for i, set := range groups {
 		fmt.Fprintf(&b, "\n%s\n%s", l.Say(string(titles[i])+":"), flagUsages(set))
 	}
-	fmt.Fprintf(&b, "\n%s\n", l.Sayf("%s lists all %d flags. -t -b -l -P -R -u -i mean what they mean in iperf3.",
-		helpAllFlag, shown))
+	fmt.Fprintf(&b, "\n%s\n", l.Sayf("%s lists all %d flags.", helpAllFlag, shown))
+	if c.Flags().Lookup("time") != nil {
+		fmt.Fprintln(&b, l.Say("-t -b -l -P -R -u -i mean what they mean in iperf3."))
+	}
 	return b.String()
 }
 

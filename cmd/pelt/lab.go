@@ -19,8 +19,8 @@ func newLab() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lab",
 		Short: "Keep a lab of network namespaces for your own programs and pelt's tests",
-		Long: `lab holds a network of unnamed namespaces on this machine. A background process owns it;
-when that ends, nothing is left.`,
+		Long: `lab keeps a network of unnamed namespaces on this machine. A background process keeps it
+up; when that process ends, nothing is left.`,
 		Example: `  pelt lab up nat --name r1
   pelt curve lab:r1
   pelt lab down r1`,

@@ -75,7 +75,7 @@ func TestLabListTellsWhy(t *testing.T) {
 	var out, wrong bytes.Buffer
 	if code := execute([]string{"lab", "list"}, &out, &wrong); code != exitOK ||
 		!strings.Contains(out.String(), name) ||
-		!strings.Contains(wrong.String(), "pelt: lab "+name+": ask the holder of lab "+name) {
+		!strings.Contains(wrong.String(), "pelt: lab "+name+": ask the process that keeps lab "+name) {
 		t.Errorf("code %d\n%s\n%s", code, out.String(), wrong.String())
 	}
 	out.Reset()

@@ -72,7 +72,7 @@ func resumeRun(c *cobra.Command, ref string, f *commonFlags) error {
 		return usagef("--every: is for new runs; leave --resume out")
 	}
 	if f.noStore {
-		return usagef("--no-store: a run that is gone on with is kept already")
+		return usagef("--no-store: a resumed run is kept already")
 	}
 	if err := f.checkFiles(); err != nil {
 		return err

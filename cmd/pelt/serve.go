@@ -31,7 +31,8 @@ func newServe() *cobra.Command {
 		Use:   "serve",
 		Short: "Answer the tests of pelt on another host",
 		Long: `serve is the other end of tests from another host. It prints the line to paste there, with
-a code that is valid until serve ends. Nobody without the code can start traffic.
+a code that is valid until serve ends. Nobody without the code can start traffic, except
+clients of --iperf3.
 
 On a router, --observe-only tells what its processors did and which packets its kernel
 dropped.`,

@@ -23,8 +23,9 @@ func newTune() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tune",
 		Short: "Change settings of this host to lose less, and undo it",
-		Long: `tune changes a setting of this host only if a counter of a run calls for it. Old values are
-stored first, so pelt tune revert works after any kill. For other hosts it prints commands.`,
+		Long: `tune changes a setting of this host only if a counter of a run, or --set, calls for it. Old
+values are stored first, so pelt tune revert works after any kill. For other hosts it prints
+commands.`,
 		Example: "  pelt tune advise last\n  pelt tune apply last\n  pelt tune revert",
 		Args:    noSubcommand,
 		RunE:    showHelp,
@@ -36,9 +37,9 @@ stored first, so pelt tune revert works after any kill. For other hosts it print
 type adviceFlags struct{ rate, role, dev string }
 
 func (f *adviceFlags) register(s *pflag.FlagSet) {
-	s.StringVar(&f.rate, "rate", "", "size settings for this `RATE`: 200kpps (default: the run's)")
+	s.StringVar(&f.rate, "rate", "", "values for this `RATE`: 200kpps (default: the run's)")
 	s.StringVar(&f.role, "role", "", "only settings of this `END`: sender, receiver or router")
-	s.StringVar(&f.dev, "dev", "", "leave out settings of interfaces other than this `ONE`")
+	s.StringVar(&f.dev, "dev", "", "of settings of interfaces, only those of this `INTERFACE`")
 }
 
 func (f *adviceFlags) list(ref string) (model.Document, model.AdviceList, error) {

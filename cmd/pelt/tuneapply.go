@@ -24,7 +24,7 @@ func newTuneApply() *cobra.Command {
 		Short: "Make the settings on this host that a run calls for, or only those of --set",
 		Long: `apply makes the changes that advise names for this host, or those of --set. If one setting
 fails, those before it are taken back. It needs root; with sudo, say
-PELT_DATA=$HOME/.local/share/pelt. Settings end at the next boot.`,
+PELT_DATA=$HOME/.local/share/pelt. The next boot takes all changes back.`,
 		Example: "  pelt tune apply last --yes\n  pelt tune apply --set net.core.rmem_max=4194304",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -68,7 +68,7 @@ PELT_DATA=$HOME/.local/share/pelt. Settings end at the next boot.`,
 		},
 	}
 	f.register(c.Flags())
-	c.Flags().StringArrayVar(&set, "set", nil, "a `SETTING=VALUE`; once for each")
+	c.Flags().StringArrayVar(&set, "set", nil, "a `SETTING=VALUE` (repeatable)")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask before this host is changed")
 	asJSON.register(c.Flags())
 	return c
@@ -83,14 +83,14 @@ func (f *adviceFlags) changes(c *cobra.Command, ref string) (list []tune.Change,
 	}
 	list, told, others := wanted(l.Advice)
 	if len(l.Advice) > 0 && len(l.Here) == 0 {
-		return nil, "", nil, words.Errorf("this host had no part in run %s, and no other host is changed; "+
-			"pelt tune advise %s prints the commands for those that had", l.Run, l.Run)
+		return nil, "", nil, words.Errorf("run %s was between other hosts, and pelt tune apply changes only this one; "+
+			"pelt tune advise %s prints the commands for them", l.Run, l.Run)
 	}
 	for _, text := range others {
 		tellf(c, "not done here: %s", text)
 	}
 	if len(list) == 0 {
-		tellf(c, "nothing is to be changed on this host: run %s calls for nothing there", l.Run)
+		tellf(c, "nothing to change on this host: run %s calls for no other setting here", l.Run)
 	}
 	return list, l.Run, told, nil
 }
@@ -147,8 +147,8 @@ func newTuneRevert() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "revert",
 		Short: "Take back what apply changed on this host, the latest first",
-		Long: `revert restores each value that pelt tune changed. What others changed since stays, with
-exit code 1.`,
+		Long: `revert restores each value that pelt tune changed. A value that others changed since stays,
+and the exit code is 1.`,
 		Example: "  pelt tune revert --force",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -25,10 +25,10 @@ func newWeb() *cobra.Command {
 	var figures metricsFlag
 	c := &cobra.Command{
 		Use:   "web",
-		Short: "Show runs in a browser",
+		Short: "Show runs, and start tests, in a browser",
 		Long: `web serves pages to a browser on this host: the runs that are kept, with search, names and
-tags, their reports, and comparisons. It prints the address to open. The address lets in
-whoever has it.
+tags, their reports, comparisons, and new tests. It prints the address to open. The address
+lets in whoever has it.
 
 It listens on this host only. From another host: ssh -L 7360:127.0.0.1:7360 HOST.`,
 		Example: "  pelt web",

@@ -64,7 +64,7 @@ func (t *temp) publish(path string) error {
 	if err := os.Rename(t.name, path); err != nil {
 		touched, err := t.overwrite(path, err)
 		if touched && err != nil {
-			return errors.Join(words.Errorf("%w; the whole is in %s", err, t.name), t.f.Close())
+			return errors.Join(words.Errorf("%w; all of it is in %s", err, t.name), t.f.Close())
 		}
 		return errors.Join(err, t.discard())
 	}

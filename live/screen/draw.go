@@ -156,7 +156,7 @@ func (p Page) under(title string, part []string) []string {
 // trial says which trial runs, and how long it and the whole run take.
 func (p Page) trial(n *live.Now, at time.Time) []string {
 	if n.Next == nil {
-		return []string{n.Language.Say("Prepares the next trial.")}
+		return []string{n.Language.Say("Preparing the next trial.")}
 	}
 	in := n.Language
 	name := in.Sayf("Trial %s", n.Next.Name())

@@ -148,7 +148,7 @@ func tags(m *render.Markup, tags []string) {
 func tools(m *render.Markup, sum store.Summary) {
 	m.Put(`<section class="tools">` + "\n")
 	if far := progress(m.Language, sum); sum.State == store.Cut {
-		m.Put("<p>$1{Go on with it: }<code>pelt run --resume $2</code></p>\n", when(far != "", far+m.Say(".")+" "),
+		m.Put("<p>$1{Finish it: }<code>pelt run --resume $2</code></p>\n", when(far != "", far+m.Say(".")+" "),
 			sum.ID)
 	}
 	if sum.Name != "" || len(sum.Tags) > 0 {
@@ -157,7 +157,7 @@ func tools(m *render.Markup, sum store.Summary) {
 		tags(m, sum.Tags)
 		m.Put("</p>\n")
 	}
-	m.Put(`<p>{Take away: }<a href="/run/$1/$1.html" download>{page to share}</a>
+	m.Put(`<p>{Download: }<a href="/run/$1/$1.html" download>{page to share}</a>
 <a href="/run/$1/$1.json" download>JSON</a>
 <a href="/run/$1/$1.csv" download>CSV</a></p>
 <details><summary>{Name and tags}</summary>
@@ -178,7 +178,7 @@ func (s *Server) form(m *render.Markup, here Offer, values url.Values, wrong str
 	common, more := s.fields(here, values)
 	started := s.tests.all()
 	m.Put(`<h1>{New test}</h1>
-<section hidden="$1"><h3>{Tests of this page}</h3><ul>
+<section hidden="$1"><h3>{Tests started here}</h3><ul>
 `, when(len(started) == 0, "hidden"))
 	for _, t := range started {
 		state := m.Say("running")

@@ -63,7 +63,7 @@ func TestRunPages(t *testing.T) {
 		{"none", "GET", "/?q=%3Cb%3Enothing", nil, 200, "0 of 3 runs match", "<b>nothing"},
 		{"figures with their units", "GET", "/", nil, 200, "402\u00a0kpps", "402 kpps"},
 		{"a page", "GET", "/run/" + a, nil, 200, "How it was measured", ""},
-		{"no name and no tags", "GET", "/run/" + b, nil, 200, "Take away", "<b></b>"},
+		{"no name and no tags", "GET", "/run/" + b, nil, 200, "Download: ", "<b></b>"},
 		{"untrusted words", "GET", "/run/" + bad, nil, 200, "&lt;script&gt;", "<script>alert"},
 		{"untrusted words, listed", "GET", "/", nil, 200, "&lt;script&gt;", "<script>alert"},
 		{"a name", "POST", "/run/" + a, name, 303, "", ""},
