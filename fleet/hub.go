@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -115,11 +114,7 @@ func StartHub(cfg HubConfig) (*Hub, error) {
 }
 
 func listen(want netip.AddrPort) (net.Listener, error) {
-	host := ""
-	if want.Addr().IsValid() {
-		host = want.Addr().String()
-	}
-	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(int(want.Port()))))
+	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(want))
 	switch {
 	case isErrno(err, syscall.EADDRINUSE, 10048):
 		return nil, words.Errorf("port %d is in use: stop what listens there (another pelt serve?) "+

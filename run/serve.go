@@ -175,21 +175,17 @@ func brakeMemory(clients float64) {
 
 // dataPortFree checks early that the data port can be opened: the engines open it only while
 // a test runs.
-func dataPortFree(at netip.Addr, port int) error {
-	host := ""
-	if at.IsValid() {
-		host = at.String()
-	}
-	address := net.JoinHostPort(host, strconv.Itoa(port))
+func dataPortFree(listen netip.Addr, port int) error {
+	at := netip.AddrPortFrom(listen, uint16(port))
 	busy := func(kind string, err error) error {
 		return words.Errorf("data port %d/%s cannot be opened: %w; end what uses it, or choose another --port", port,
 			kind, err)
 	}
-	l, err := net.Listen("tcp", address)
+	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(at))
 	if err != nil {
 		return busy("tcp", systemWord(err))
 	}
-	u, err := net.ListenPacket("udp", address)
+	u, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
 	if err != nil {
 		return errors.Join(busy("udp", systemWord(err)), l.Close())
 	}

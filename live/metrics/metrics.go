@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -27,11 +26,7 @@ const mostTargets = 200
 
 // Serve answers at an address until end is called. at has the port that the system chose for port 0.
 func Serve(want netip.AddrPort, st *store.Store) (at net.Addr, end func() error, err error) {
-	host := "" // both families
-	if want.Addr().IsValid() {
-		host = want.Addr().String()
-	}
-	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(int(want.Port()))))
+	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(want)) // without an address: both families
 	if err != nil {
 		return nil, nil, err
 	}
