@@ -24,17 +24,8 @@ type Drops struct {
 	filter DropsFilter
 	begun  time.Time
 	last   time.Time
-	before map[dropKey]tally
-	spaces map[uint64]string // namespaces by inode
-}
-
-// dropKey identifies a place in the kernel and a flow.
-type dropKey struct {
-	site     model.Site
-	protocol string
-	from, to netip.AddrPort
-	icmp     uint16
-	rest     bool
+	before map[drops.LiveDrop]tally // by place in the kernel and flow, without counts
+	spaces map[uint64]string        // namespaces by inode
 }
 
 type tally struct{ packets, bytes uint64 }
@@ -98,7 +89,7 @@ func WatchDrops(f DropsFilter) (*Drops, error) {
 		return nil, unwatched{err}
 	}
 	now := time.Now()
-	return &Drops{live: live, filter: f, begun: now, last: now, before: map[dropKey]tally{},
+	return &Drops{live: live, filter: f, begun: now, last: now, before: map[drops.LiveDrop]tally{},
 		spaces: map[uint64]string{}}, nil
 }
 
@@ -122,7 +113,7 @@ func (d *Drops) read(sum bool) (model.LiveDrops, error) {
 	out := model.LiveDrops{Format: model.DropsFormat, At: now.UTC(), IntervalS: now.Sub(since).Seconds(), Sum: sum,
 		Drops:     []model.LiveDrop{},
 		SitesLost: account.Lost, Unwatched: account.Missed, Why: d.live.Why()}
-	totals := map[dropKey]tally{}
+	totals := map[drops.LiveDrop]tally{}
 	for _, x := range account.Drops {
 		if fits, known := d.filter.fits(x); !known {
 			out.Unsorted += x.Packets
@@ -130,8 +121,8 @@ func (d *Drops) read(sum bool) (model.LiveDrops, error) {
 		} else if !fits {
 			continue
 		}
-		x.Site.Offset = 0 // no row tells it: two places of one function are one
-		k := dropKey{x.Site, x.Protocol, x.From, x.To, x.ICMP, x.Rest}
+		k := x
+		k.Site.Offset, k.Packets, k.Bytes = 0, 0, 0 // no row tells the offset: two places of one function are one
 		t := totals[k]
 		totals[k] = tally{t.packets + x.Packets, t.bytes + x.Bytes}
 	}
@@ -167,31 +158,31 @@ func (d *Drops) read(sum bool) (model.LiveDrops, error) {
 // network carries.
 const noPacket = "ether-0x0000"
 
-func (d *Drops) describe(k dropKey) model.LiveDrop {
-	layer, cause := ledger.Classify(k.site.Reason, k.site.Function, ledger.SideBoth, k.site.Received)
+func (d *Drops) describe(k drops.LiveDrop) model.LiveDrop {
+	layer, cause := ledger.Classify(k.Site.Reason, k.Site.Function, ledger.SideBoth, k.Site.Received)
 	one := model.LiveDrop{
-		Layer: layer, Reason: cause, Function: k.site.Function, Interface: k.site.Interface,
-		Namespace: d.space(k.site.Namespace), Received: k.site.Received,
-		Protocol: k.protocol, Rest: k.rest, From: endpoint(k.from), To: endpoint(k.to),
-		Ordinary: layer == "" || k.protocol == noPacket || k.neighbours() || k.asksForRoute(),
+		Layer: layer, Reason: cause, Function: k.Site.Function, Interface: k.Site.Interface,
+		Namespace: d.space(k.Site.Namespace), Received: k.Site.Received,
+		Protocol: k.Protocol, Rest: k.Rest, From: endpoint(k.From), To: endpoint(k.To),
+		Ordinary: layer == "" || k.Protocol == noPacket || ofNeighbours(k) || asksForRoute(k),
 	}
-	if k.protocol == "icmp" || k.protocol == "icmp6" {
-		kind, code := int(k.icmp>>8), int(k.icmp&0xff)
+	if k.Protocol == "icmp" || k.Protocol == "icmp6" {
+		kind, code := int(k.ICMP>>8), int(k.ICMP&0xff)
 		one.ICMPType, one.ICMPCode = &kind, &code
 	}
 	return one
 }
 
-// neighbours reports whether this is IPv6 link traffic for other hosts: multicast listener
+// ofNeighbours reports whether this is IPv6 link traffic for other hosts: multicast listener
 // reports and neighbour discovery, RFC 3810 and 4861.
-func (k dropKey) neighbours() bool {
-	kind := k.icmp >> 8
-	return k.protocol == "icmp6" && k.to.Addr().IsMulticast() && (kind >= 130 && kind <= 137 || kind == 143)
+func ofNeighbours(k drops.LiveDrop) bool {
+	kind := k.ICMP >> 8
+	return k.Protocol == "icmp6" && k.To.Addr().IsMulticast() && (kind >= 130 && kind <= 137 || kind == 143)
 }
 
 // asksForRoute reports whether the kernel made the packet itself, to answer who asks for a route (ip route get).
-func (k dropKey) asksForRoute() bool {
-	return k.site.Function == "inet_rtm_getroute" || k.site.Function == "inet6_rtm_getroute"
+func asksForRoute(k drops.LiveDrop) bool {
+	return k.Site.Function == "inet_rtm_getroute" || k.Site.Function == "inet6_rtm_getroute"
 }
 
 // endpoint is an address, with its port where there is one.
