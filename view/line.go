@@ -35,7 +35,7 @@ func TrialLine(d *model.Document, trial *model.Result) string {
 		for _, name := range metrics {
 			m := table.MetricOf(name)
 			if v, ok := m.Value(g.Rows[0]); ok {
-				figures = append(figures, named(in, m.Label)+" "+m.Format(v))
+				figures = append(figures, lowered(in, m.Label)+" "+m.Format(v))
 			}
 		}
 		if len(figures) == 0 {
@@ -70,14 +70,6 @@ func TrialLine(d *model.Document, trial *model.Result) string {
 		state = in.Sayf("%s: %s", state, string(why))
 	}
 	return in.Sayf("%s (%s)", text, state)
-}
-
-// named is the label of a metric behind others.
-func named(l words.Language, label string) string {
-	if said := l.Say(label); said != label {
-		return said
-	}
-	return strings.ToLower(label[:1]) + label[1:]
 }
 
 // learnt is what searches know of the rate of a trial by now, and what the trial lost: "fails, lost 0.2 % in 1 s". So
