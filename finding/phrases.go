@@ -84,12 +84,3 @@ func nodeName(l words.Language, host string) string {
 
 // theNode is an end in a sentence.
 func theNode(l words.Language, node string) string { return l.Say("the " + node) }
-
-// saidAll says names of nodes one behind the other.
-func saidAll(l words.Language, nodes []string) string {
-	nodes = slices.Clone(nodes)
-	for i, n := range nodes {
-		nodes[i] = l.Say(n)
-	}
-	return l.Join(nodes)
-}

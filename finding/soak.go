@@ -374,7 +374,7 @@ func gapsOf(in words.Language, t *model.Result) []Finding {
 		return nil
 	}
 	return []Finding{say("soak.gap", Doubt, "gaps_count", n, "at_s", longest.StartS,
-		"gap_s:longest", longest.DurationS, "nodes", saidAll(in, longest.Nodes))}
+		"gap_s:longest", longest.DurationS, "nodes", in.Join(in.SayAll(longest.Nodes)))}
 }
 
 type LossCause struct {

@@ -154,9 +154,5 @@ func Way(in words.Language, nodes []string) string {
 	if n := len(nodes); n > mostNodes {
 		nodes = []string{nodes[0], "…", nodes[n-1]}
 	}
-	nodes = slices.Clone(nodes)
-	for i, n := range nodes {
-		nodes[i] = in.Say(n)
-	}
-	return strings.Join(nodes, " – ")
+	return strings.Join(in.SayAll(nodes), " – ")
 }

@@ -84,9 +84,7 @@ func pathOf(g table.Group) Path {
 		}
 		p.Losses = append(p.Losses, Loss{Node: node, Link: link, Packets: uint64(l.Packets), Text: l.Text})
 	}
-	for i, name := range p.Nodes { // once each loss has its place, which names of files tell
-		p.Nodes[i] = in.Say(name)
-	}
+	p.Nodes = in.SayAll(p.Nodes) // once each loss has its place, which names of files tell
 	return p
 }
 

@@ -33,6 +33,14 @@ func (l Language) Say(text string) string {
 	return text
 }
 
+// SayAll says each of several texts.
+func (l Language) SayAll(texts []string) (said []string) {
+	for _, text := range texts {
+		said = append(said, l.Say(text))
+	}
+	return said
+}
+
 // derived says a text that is made of others: how far two figures are apart ("-0.4 points", "2.41 times?"), a setting of
 // links ("% link-receiver loss"), a place ("link sender-router"), a counter ("drop event QDISC_DROP"), and a metric of a
 // family. It is empty for others.
@@ -56,11 +64,7 @@ func derived(text string) string {
 		return chinese["receiver"] + " " + n
 	}
 	if ends, ok := strings.CutPrefix(text, "link "); ok && strings.Contains(ends, "-") && !strings.Contains(ends, " ") {
-		names := strings.Split(ends, "-")
-		for i, name := range names {
-			names[i] = Chinese.Say(name)
-		}
-		return Chinese.Sayf("link %s", strings.Join(names, "-"))
+		return Chinese.Sayf("link %s", strings.Join(Chinese.SayAll(strings.Split(ends, "-")), "-"))
 	}
 	for _, begin := range counterForms {
 		if of, ok := strings.CutPrefix(text, begin.english); ok {
