@@ -95,6 +95,12 @@ func (p Plan) Cells() []Cell {
 	return Cells(p.Factors)
 }
 
+// Sends reports whether a trial of the plan has a flow of a protocol.
+func (p Plan) Sends(protocol Protocol) bool {
+	return slices.ContainsFunc(p.Flows, func(f Flow) bool { return f.Protocol == protocol }) ||
+		slices.ContainsFunc(p.Cells(), func(c Cell) bool { return c["protocol"].Text == string(protocol) })
+}
+
 // Trial is one complete instruction: nothing is left to a default.
 type Trial struct {
 	Cell   Cell

@@ -41,12 +41,7 @@ func newRecording(path string, p model.Plan) (*recording, error) {
 	if isMesh(p) {
 		return nil, refuse("--record", "a mesh measures many pairs at once; record one: pelt curve fleet:FROM..TO")
 	}
-	datagrams := func(f model.Flow) bool { return f.Protocol == model.UDP }
-	udp := slices.ContainsFunc(p.Flows, datagrams)
-	for _, c := range p.Cells() {
-		udp = udp || c["protocol"].Text == string(model.UDP)
-	}
-	if !udp {
+	if !p.Sends(model.UDP) {
 		return nil, refuse("--record", "a record is of UDP packets, and this test sends none")
 	}
 	return &recording{path: path, came: map[disk.Key]uint64{}, ended: map[disk.Key]int{}}, nil

@@ -11,17 +11,13 @@ import (
 
 // oneReceiver refuses what is measured to one receiver only where there are several; 0 is a path to one.
 func oneReceiver(p model.Plan, receivers int) error {
-	tcp := slices.ContainsFunc(p.Flows, func(f model.Flow) bool { return f.Protocol == model.TCP })
-	for _, c := range p.Cells() {
-		tcp = tcp || c["protocol"].Text == string(model.TCP)
-	}
 	switch {
 	case receivers == 0:
 		return nil
 	case p.Design.Search != nil:
 		return refuse("target",
 			"a star has many receivers, and a search is of a path to one; want another, as lab:direct")
-	case tcp:
+	case p.Sends(model.TCP):
 		return refuse("target",
 			"a star has many receivers, and TCP is measured to one; want another path, as lab:direct")
 	}
