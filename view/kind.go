@@ -15,7 +15,7 @@ import (
 // page makes the sections of a run's usable rows, of which there is one at least.
 type page func(rows []table.Row, found []finding.Finding) []Section
 
-// ownPages are the pages of kinds of test by their commands; those of other tools have a plain one.
+// ownPages are the pages of kinds of test by their commands; others have a plain one.
 func ownPages() map[string]page {
 	return map[string]page{"curve": curvePage, "ndr": ndrPage, "latency": latencyPage, "sweep": sweepPage,
 		"router": routerPage, "cc": controlPage, "soak": soakPage, "mesh": meshPage}

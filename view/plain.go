@@ -1,6 +1,8 @@
 package view
 
 import (
+	"slices"
+
 	"pelt/finding"
 	"pelt/table"
 	"pelt/unit"
@@ -9,7 +11,8 @@ import (
 // inTerminal is how many figures of a plain page a terminal has room for; the others are details.
 const inTerminal = 8
 
-// plainPage is the page of a test that another tool measured: its figures by what varies, and over the time of a trial.
+// plainPage is the page of a kind without one of its own, as of a test that another tool measured: its figures by what
+// varies, over the time of a trial, and where packets were lost.
 func plainPage(k finding.Kind) page {
 	return func(rows []table.Row, _ []finding.Finding) []Section {
 		keys, metrics := table.Vary(rows), metricColumns(lineMetrics(k)...)
@@ -19,7 +22,11 @@ func plainPage(k finding.Kind) page {
 		first := min(inTerminal, len(metrics))
 		figures := rowsOf("Figures", table.By(rows, keys...), keyColumns(keys...), metrics[:first],
 			details(metrics[first:]))
-		return []Section{figures, plainTimes(rows)}
+		out := []Section{figures, plainTimes(rows)}
+		if rows[0].Doc.Tool.Name != "" { // another tool's file has no ledger
+			return out
+		}
+		return slices.Concat(out, paths(rows), ledgers(rows))
 	}
 }
 
