@@ -105,17 +105,9 @@ func addFlow(sum *model.Result, f model.FlowResult, at float64) {
 		return
 	}
 	x := &sum.Flows[i]
-	x.Planned, x.Attempted, x.Accepted = x.Planned+f.Planned, x.Attempted+f.Attempted, x.Accepted+f.Accepted
-	x.Received, x.Lost, x.Late = x.Received+f.Received, x.Lost+f.Lost, x.Late+f.Late
-	x.Duplicates, x.Reordered = x.Duplicates+f.Duplicates, x.Reordered+f.Reordered
+	x.Count(f)
 	x.Delay, x.RoundTrip, x.JitterNS, x.SendGap, x.GapCounts, x.SendLate = nil, nil, 0, nil, nil, nil
 	x.Uneven = nil
-	switch {
-	case x.Unheard == nil:
-		x.Unheard = f.Unheard
-	case f.Unheard != nil:
-		x.Unheard.Packets += f.Unheard.Packets
-	}
 	x.Ledger.Lost, x.Ledger.Unattributed = x.Ledger.Lost+f.Ledger.Lost, x.Ledger.Unattributed+f.Ledger.Unattributed
 	x.Ledger.Possible = model.JoinPossible(x.Ledger.Possible, f.Ledger.Possible)
 	x.Ledger.Checks = append(slices.Clip(x.Ledger.Checks), f.Ledger.Checks...)

@@ -283,6 +283,18 @@ type Unheard struct {
 	Packets uint64  `json:"packets"`
 }
 
+// Count adds the packets of another flow.
+func (f *FlowResult) Count(o FlowResult) {
+	f.Planned, f.Attempted, f.Accepted = f.Planned+o.Planned, f.Attempted+o.Attempted, f.Accepted+o.Accepted
+	f.Received, f.Lost, f.Late = f.Received+o.Received, f.Lost+o.Lost, f.Late+o.Late
+	f.Duplicates, f.Reordered = f.Duplicates+o.Duplicates, f.Reordered+o.Reordered
+	if a, b := f.Unheard, o.Unheard; a != nil && b != nil {
+		f.Unheard = &Unheard{FromS: min(a.FromS, b.FromS), Packets: a.Packets + b.Packets}
+	} else if b != nil {
+		f.Unheard = b
+	}
+}
+
 // ProbeFacts are the figures of the thin probe flow beside a trial that only it has.
 type ProbeFacts struct {
 	Sent     uint64 `json:"sent_packets"` // in the measured part

@@ -110,10 +110,6 @@ func joinObserved(list []model.Observed) (out []model.Observed) {
 	return out
 }
 
-func packets(f *model.FlowResult) []*uint64 {
-	return []*uint64{&f.Planned, &f.Attempted, &f.Accepted, &f.Received, &f.Duplicates, &f.Reordered, &f.Late, &f.Lost}
-}
-
 // joinFlows sums flows that were sent side by side.
 func joinFlows(list []model.FlowResult) model.FlowResult {
 	sum := list[0]
@@ -124,14 +120,7 @@ func joinFlows(list []model.FlowResult) model.FlowResult {
 		}
 		sum.Silent = append(slices.Clip(sum.Silent), f.Silent...)
 		sum.DurationS, sum.BurstMax = max(sum.DurationS, f.DurationS), max(sum.BurstMax, f.BurstMax)
-		for i, n := range packets(&sum) {
-			*n += *packets(&f)[i]
-		}
-		u := f.Unheard
-		if u != nil && sum.Unheard != nil {
-			u = &model.Unheard{FromS: min(u.FromS, sum.Unheard.FromS), Packets: u.Packets + sum.Unheard.Packets}
-		}
-		sum.Unheard = cmp.Or(u, sum.Unheard)
+		sum.Count(f)
 	}
 	sum.Name, sum.From, sum.To = model.PlanFlow(sum.Name), model.NodeGroup(sum.From), model.NodeGroup(sum.To)
 	sum.GapCounts, sum.RoundTrip, sum.SendErrors, sum.Probe, sum.Uneven = nil, nil, nil, nil, nil
