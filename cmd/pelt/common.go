@@ -42,10 +42,7 @@ func (f *commonFlags) register(s *pflag.FlagSet) {
 	f.again.register(s)
 	s.StringVar(&f.record, "record", "", "write each packet of a UDP receiver to `FILE`")
 	s.StringVar(&f.lines, "json-lines", "", "write each event of the run as a line of JSON to `FILE`, or -")
-	f.hub.register(s)
-	s.StringVar(&f.hub.code, "code", "",
-		"`CODE` that pelt serve or hub printed (or $PELT_CODE); for several hosts: NEAR,FAR,ROUTER")
-	s.StringVar(&f.hub.codeFile, "code-file", "", "read the code from `FILE`")
+	f.hub.register(s, "`CODE` that pelt serve or hub printed (or $PELT_CODE); for several hosts: NEAR,FAR,ROUTER")
 	s.BoolVar(&f.yes, "yes", false, "do not ask before a test of a public address, or of hours in many trials")
 	s.BoolVar(&f.printOut, "print-plan", false, "print the plan as YAML, send nothing")
 	s.BoolVar(&f.live, "live", false, "show the test as a full screen in the terminal; q leaves it, s stops the test")
@@ -59,28 +56,36 @@ func (f *commonFlags) register(s *pflag.FlagSet) {
 // longestCode is the most that a file with a code may have, in bytes.
 const longestCode = 4096
 
-// codeOf is the code that a user gave, kept out of help texts and of every file; "" if none.
-func codeOf(code, file string) (string, error) {
+// codeFlags are a code, or the file that has it.
+type codeFlags struct{ code, codeFile string }
+
+func (f *codeFlags) register(s *pflag.FlagSet, help string) {
+	s.StringVar(&f.code, "code", "", help)
+	s.StringVar(&f.codeFile, "code-file", "", "read the code from `FILE`")
+}
+
+// read returns the code that a user gave, kept out of help texts and of every file; "" if none.
+func (f codeFlags) read() (string, error) {
 	switch {
-	case code != "" && file != "":
+	case f.code != "" && f.codeFile != "":
 		return "", usagef("--code-file: give it or --code, not both")
-	case code != "":
-		return code, nil
-	case file == "":
+	case f.code != "":
+		return f.code, nil
+	case f.codeFile == "":
 		return os.Getenv("PELT_CODE"), nil
 	}
-	f, err := os.Open(file)
+	file, err := os.Open(f.codeFile)
 	if err != nil {
 		return "", usagef("--code-file: %v", err)
 	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, longestCode+1))
+	defer file.Close()
+	b, err := io.ReadAll(io.LimitReader(file, longestCode+1))
 	if err != nil {
 		return "", usagef("--code-file: %v", err)
 	}
-	code = strings.TrimSpace(string(b))
+	code := strings.TrimSpace(string(b))
 	if code == "" || len(b) > longestCode || strings.ContainsFunc(code, unicode.IsControl) {
-		return "", usagef("--code-file: %s: want one line with a code", file)
+		return "", usagef("--code-file: %s: want one line with a code", f.codeFile)
 	}
 	return code, nil
 }
@@ -201,7 +206,7 @@ func (f *commonFlags) code(ctx context.Context, target string) (string, error) {
 	if strings.HasPrefix(target, model.FleetTarget) {
 		return f.hub.settled(ctx)
 	}
-	code, err := codeOf(f.hub.code, f.hub.codeFile)
+	code, err := f.hub.read()
 	if err == nil && code == "" && !strings.HasPrefix(target, "lab:") && !strings.Contains(target, "://") {
 		code, err = askCode(ctx)
 	}

@@ -47,9 +47,7 @@ what they can do and what their owners allow.`,
 			})
 		},
 	}
-	hub.register(c.Flags())
-	c.Flags().StringVar(&hub.code, "code", "", "`CODE` of the hub (default: that of a hub on this host, or $PELT_CODE)")
-	c.Flags().StringVar(&hub.codeFile, "code-file", "", "read the code from `FILE`")
+	hub.register(c.Flags(), "`CODE` of the hub (default: that of a hub on this host, or $PELT_CODE)")
 	asJSON.register(c.Flags())
 	return c
 }

@@ -18,7 +18,8 @@ import (
 )
 
 func newHub() *cobra.Command {
-	var listen, code, codeFile string
+	var listen string
+	var flags codeFlags
 	var port int
 	var figures metricsFlag
 	c := &cobra.Command{
@@ -38,10 +39,10 @@ and receives no test packets.`,
 			if port < 1 || port > 65535 {
 				return usagef("--port: want 1 to 65535, not %d", port)
 			}
-			inArguments := code != ""
-			if code, err = codeOf(code, codeFile); err == nil && code == "" {
+			code, err := flags.read()
+			if err == nil && code == "" {
 				if code, err = hubCode(true); err == nil {
-					codeFile, err = hubCodeFile()
+					flags.codeFile, err = hubCodeFile()
 				}
 			}
 			switch {
@@ -60,9 +61,9 @@ and receives no test packets.`,
 			if err != nil {
 				return err
 			}
-			prefix, note := toldCode(code, codeFile)
+			prefix, note := toldCode(code, flags.codeFile)
 			fmt.Fprint(c.OutOrStdout(), hubInvitation(at, port, prefix, note))
-			seenCode(c, inArguments)
+			seenCode(c, flags.code != "")
 			<-c.Context().Done()
 			return h.Close()
 		},
@@ -71,8 +72,7 @@ and receives no test packets.`,
 	f.StringVar(&listen, "listen", "",
 		"`ADDRESS`, ADDRESS:PORT or :PORT to listen on, PORT as in --port (default: every address)")
 	f.IntVar(&port, "port", fleet.DefaultPort, "control `PORT`")
-	f.StringVar(&code, "code", "", "use this `CODE`, not the hub's own (or $PELT_CODE)")
-	f.StringVar(&codeFile, "code-file", "", "read the code from `FILE`")
+	flags.register(f, "use this `CODE`, not the hub's own (or $PELT_CODE)")
 	figures.register(f)
 	return c
 }
@@ -142,11 +142,12 @@ func hubInvitation(at netip.Addr, port int, code, note string) string {
 // hubFlags say where the hub of a fleet is.
 type hubFlags struct {
 	run.Hub
-	code, codeFile string
-	typed          string // code that the user was asked for
+	codeFlags
+	typed string // code that the user was asked for
 }
 
-func (h *hubFlags) register(s *pflag.FlagSet) {
+func (h *hubFlags) register(s *pflag.FlagSet, code string) {
+	h.codeFlags.register(s, code)
 	s.StringVar(&h.Address, "hub", "", "fleet: `HOST[:PORT]` of the pelt hub (default: this host, or $PELT_HUB)")
 	s.StringVar(&h.NATS, "nats", "", "fleet: `URLS` of NATS servers of yours in place of a hub")
 	s.StringVar(&h.Credentials, "creds", "", "fleet: `FILE` with the credentials for --nats")
@@ -165,7 +166,7 @@ func (h *hubFlags) settled(ctx context.Context) (string, error) {
 	case h.Address == "":
 		h.Address = os.Getenv("PELT_HUB")
 	}
-	code, err := codeOf(h.code, h.codeFile)
+	code, err := h.read()
 	if err == nil && code == "" {
 		code, err = hubCode(false)
 	}

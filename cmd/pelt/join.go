@@ -83,10 +83,8 @@ Whoever has the hub's code can order tests, within the limits that you set here.
 	}
 	f := c.Flags()
 	end.register(f, "any other host")
-	hub.register(f)
+	hub.register(f, "`CODE` that pelt hub printed (or $PELT_CODE)")
 	_ = f.MarkHidden("hub") // it is the argument
-	f.StringVar(&hub.code, "code", "", "`CODE` that pelt hub printed (or $PELT_CODE)")
-	f.StringVar(&hub.codeFile, "code-file", "", "read the code from `FILE`")
 	f.StringVar(&name, "name", "", "`NAME` of this host in the fleet (default: its host name)")
 	f.IntVar(&port, "port", dataPort, "`PORT` for test packets")
 	f.StringVar(&address, "address", "", "`ADDRESS` at which other hosts call this one (default: that towards the hub)")

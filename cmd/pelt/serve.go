@@ -22,7 +22,7 @@ import (
 
 func newServe() *cobra.Command {
 	var end endFlags
-	var code, codeFile string
+	var code codeFlags
 	var port, sessions int
 	var observeOnly, once, onePort bool
 	var iperf iperfService
@@ -65,7 +65,7 @@ dropped.`,
 			if s.Iperf, err = iperf.options(c, port, onePort); err != nil {
 				return err
 			}
-			s.Code, err = codeOf(code, codeFile)
+			s.Code, err = code.read()
 			if err == nil && s.Code == "" {
 				s.Code, err = fleet.NewCode()
 			}
@@ -77,9 +77,9 @@ dropped.`,
 			}
 			s.Shown = reachedAt(s.Listen)[0]
 			s.Ready = func() {
-				prefix, note := toldCode(s.Code, codeFile)
+				prefix, note := toldCode(s.Code, code.codeFile)
 				fmt.Fprint(c.OutOrStdout(), invitation(s, prefix, note))
-				seenCode(c, code != "")
+				seenCode(c, code.code != "")
 			}
 			end, err := figures.serve(c)
 			if err != nil {
@@ -95,8 +95,7 @@ dropped.`,
 	f.IntVar(&port, "port", fleet.DefaultPort, "control `PORT`; data uses the one above it")
 	f.BoolVar(&onePort, "one-port", false, "data uses UDP of the control port, too (Linux): one number for "+
 		"firewalls; no TCP tests")
-	f.StringVar(&code, "code", "", "use this `CODE`, not a new one (or $PELT_CODE)")
-	f.StringVar(&codeFile, "code-file", "", "read the code from `FILE`")
+	code.register(f, "use this `CODE`, not a new one (or $PELT_CODE)")
 	f.BoolVar(&observeOnly, "observe-only", false, "only watch this host, for pelt router --dut")
 	f.BoolVar(&once, "once", false, "end when the first client that tested is gone")
 	f.IntVar(&sessions, "max-sessions", 16, "`N` clients served at once")
