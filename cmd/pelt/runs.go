@@ -137,7 +137,7 @@ and tells what changed.`,
 				if what, err = ofRuns(doc, since); err != nil {
 					return err
 				}
-				if by != "" || out.json+out.prom+out.series != "" {
+				if by != "" || out.json+out.prom+out.series+flent != "" {
 					return usagef("--since: of several runs there are --html, --chart and --csv")
 				}
 			}
@@ -150,14 +150,11 @@ and tells what changed.`,
 					return page
 				}
 			}
-			if flent == "" {
-				return out.show(c, what)
-			}
-			if out.quiet = out.quiet || flent == "-"; since != "" {
-				return usagef("--since: of several runs there are --html, --chart and --csv")
-			}
-			if err := writeFlent(c, flent, doc); err != nil {
-				return err
+			if flent != "" {
+				out.quiet = flent == "-"
+				if err := writeFlent(c, flent, doc); err != nil {
+					return err
+				}
 			}
 			return out.show(c, what)
 		},
