@@ -128,7 +128,7 @@ func openLab(ctx context.Context, name string, p model.Plan, o Options) (_ *site
 		return nil, err
 	}
 	if len(p.Variants) > 0 && !own {
-		return nil, errNoVariants
+		return nil, errors.New("a lab of pelt lab up keeps its router as it is; want no --variant")
 	}
 	s.setLinks(l)
 	s.setVariants(p.Variants, func(ctx context.Context, v model.Variant) error { return setLabRouter(ctx, l, v) })
@@ -176,7 +176,8 @@ func (s *site) labAgents(p model.Plan, o Options, own, frames bool) (agents []fl
 				return nil, err
 			}
 		}
-		if own && joinsPackets(p, e.name) {
+		joined := func(f model.Flow) bool { return f.Joined && f.To == e.name } // by the receiver's kernel (GRO)
+		if own && slices.ContainsFunc(p.Flows, joined) {
 			if err := n.JoinPackets(n.Interface().Name); err != nil {
 				return nil, err
 			}
@@ -328,11 +329,6 @@ func wantsFrames(p model.Plan, l *lab.Lab, noFrames model.Reason) (send, receive
 		}
 	}
 	return send, receive, nil
-}
-
-// joinsPackets reports whether a node's kernel shall join received packets (GRO).
-func joinsPackets(p model.Plan, node string) bool {
-	return slices.ContainsFunc(p.Flows, func(f model.Flow) bool { return f.Joined && f.To == node })
 }
 
 // makeReady lets an interface take frames. Frames that come from a sender get a thread of

@@ -115,17 +115,15 @@ func passage(f model.Flow, way string, from, to engine.Meeting, nodes []seen) mo
 	return p
 }
 
-// ruleMoved reports whether a counter of rules that drop has counted packets.
-func ruleMoved(c model.Counter) bool { return c.Whole > 0 && strings.HasSuffix(c.Name, ".packets") }
-
 // withoutCounters are nodes of which only verdicts are known. Rules that count nothing are suspects there only while no
 // rule that counts has counted packets.
 func withoutCounters(nodes []seen) []seen {
 	nodes = slices.Clone(nodes)
+	moved := func(rules model.Counter) bool { return rules.Whole > 0 && strings.HasSuffix(rules.Name, ".packets") }
 	for i, n := range nodes {
 		if n.Observation != nil {
 			o := *n.Observation
-			if slices.ContainsFunc(o.Counters, ruleMoved) {
+			if slices.ContainsFunc(o.Counters, moved) {
 				o.Knobs = slices.DeleteFunc(slices.Clone(o.Knobs), func(k model.HostSetting) bool {
 					return strings.HasSuffix(k.Name, model.UncountedRules)
 				})

@@ -46,7 +46,7 @@ func (s *site) survey(ctx context.Context, plan *model.Plan) (mtus []model.PathM
 	}
 	settled, twice := plan.WithPayload(payload)
 	if twice {
-		said = append(said, payloadDoubt(model.PayloadTwice, payload))
+		said = append(said, model.NewReason(model.PayloadTwice, "payload_bytes", float64(payload)))
 	}
 	*plan = settled
 	if err := plan.Check(); err != nil {
@@ -67,9 +67,8 @@ func (s *site) wholePayload(mtus []model.PathMTU) (payload int, said model.Reaso
 			payload = m.PayloadBytes
 		}
 		if m.AtLeast {
-			least := payloadDoubt(model.PayloadLeast, m.PayloadBytes)
-			least.Flow = m.Flow
-			said = append(said, least)
+			said = append(said, model.NewReason(model.PayloadLeast, "flow", m.Flow,
+				"payload_bytes", float64(m.PayloadBytes)))
 		}
 	}
 	if unknown == nil {
@@ -86,11 +85,7 @@ func (s *site) wholePayload(mtus []model.PathMTU) (payload int, said model.Reaso
 		return 0, nil, refuse("--payload", "mtu: path MTU unknown: %s; give the size as a number",
 			finding.Why(model.Reasons(unknown.Why)))
 	}
-	return payload, append(said, payloadDoubt(model.PayloadGuess, payload)), nil
-}
-
-func payloadDoubt(code string, payload int) model.Reason {
-	return model.Reason{Code: code, Numbers: map[string]float64{"payload_bytes": float64(payload)}}
+	return payload, append(said, model.NewReason(model.PayloadGuess, "payload_bytes", float64(payload))), nil
 }
 
 // searchMTU makes one survey for each pair of ends, all at once: what goes between two ends

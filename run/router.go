@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -191,5 +190,3 @@ func (r *runner) endRouter() {
 
 // routerPatience is how long a router may take to tell how it is.
 const routerPatience = 15 * time.Second
-
-var errNoVariants = errors.New("a lab of pelt lab up keeps its router as it is; want no --variant")
