@@ -102,8 +102,7 @@ func toldCode(code, file string) (prefix, note string) {
 // seenCode warns of a code in the arguments of a command that goes on for long.
 func seenCode(c *cobra.Command, inArguments bool) {
 	if inArguments {
-		fmt.Fprintln(c.ErrOrStderr(),
-			spoken().Say("pelt: other users of this host can read --code; --code-file and $PELT_CODE hide it"))
+		tellf(c, "pelt: other users of this host can read --code; --code-file and $PELT_CODE hide it")
 	}
 }
 

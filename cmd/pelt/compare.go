@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -118,8 +117,7 @@ func refused(c *cobra.Command, err error) error {
 	case refusal.Ask:
 		return usageError{refusal}
 	}
-	l := spoken()
-	fmt.Fprintln(c.ErrOrStderr(), l.Sayf("pelt: %s", l.Error(refusal)))
+	tellf(c, "pelt: %s", spoken().Error(refusal))
 	return exitCode(exitInvalid)
 }
 

@@ -45,8 +45,7 @@ namespace or the loopback interface, and says which.`,
 			if !isTerminal(os.Stderr) {
 				f.progress = 10 * time.Second
 			}
-			fmt.Fprintln(c.ErrOrStderr(), spoken().Say(
-				"The demo floods a path on purpose: the packets that are lost show its limit."))
+			tellf(c, "The demo floods a path on purpose: the packets that are lost show its limit.")
 			if err := f.execute(c, p); err != nil {
 				return err
 			}

@@ -50,7 +50,7 @@ func writeFlent(c *cobra.Command, path string, doc model.Document) error {
 			return err
 		}
 		if name != "-" {
-			fmt.Fprintln(c.ErrOrStderr(), spoken().Sayf("wrote %s", name))
+			tellf(c, "wrote %s", name)
 		}
 	}
 	return nil

@@ -49,10 +49,10 @@ func newList() *cobra.Command {
 			return asJSON.print(c, runs, func(w io.Writer) error {
 				switch {
 				case len(all) == 0:
-					fmt.Fprintln(c.ErrOrStderr(), spoken().Say("no run is kept yet; pelt demo makes one"))
+					tellf(c, "no run is kept yet; pelt demo makes one")
 					return nil
 				case len(runs) == 0:
-					fmt.Fprintln(c.ErrOrStderr(), spoken().Sayf("no kept run matches, of %d", len(all)))
+					tellf(c, "no kept run matches, of %d", len(all))
 					return nil
 				}
 				width, _, _ := terminal(os.Stdout)

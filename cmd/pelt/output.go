@@ -165,9 +165,9 @@ func (o *outputFlags) show(c *cobra.Command, what content) error {
 		switch {
 		case err == nil && x.path == "-":
 		case err == nil:
-			fmt.Fprintln(c.ErrOrStderr(), spoken().Sayf("wrote %s", x.path))
+			tellf(c, "wrote %s", x.path)
 		case errors.Is(err, errNothingToDraw):
-			fmt.Fprintln(c.ErrOrStderr(), spoken().Sayf("pelt: %s", spoken().Error(err)))
+			tellf(c, "pelt: %s", spoken().Error(err))
 		default:
 			errs = append(errs, err)
 		}
@@ -183,25 +183,24 @@ func (o *outputFlags) finish(c *cobra.Command, doc model.Document, err error) er
 		}
 		return err
 	}
-	l := spoken()
 	err = errors.Join(err, o.show(c, ofRun(doc)))
 	if doc.ID != "" {
-		fmt.Fprintln(c.ErrOrStderr(), l.Sayf("kept as run %s: pelt report %s --html out.html", doc.ID, doc.ID))
+		tellf(c, "kept as run %s: pelt report %s --html out.html", doc.ID, doc.ID)
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
 		for _, e := range besides(err) {
 			_ = exitFor(e, c.ErrOrStderr()) // its code is not this command's
 		}
-		fmt.Fprintln(c.ErrOrStderr(), l.Say("pelt: interrupted; what was measured is above"))
+		tellf(c, "pelt: interrupted; what was measured is above")
 		if doc.ID != "" {
-			fmt.Fprintln(c.ErrOrStderr(), l.Sayf("go on with: pelt run --resume %s", doc.ID))
+			tellf(c, "go on with: pelt run --resume %s", doc.ID)
 		}
 		return exitCode(exitInterrupted)
 	case err != nil:
 		return err
 	}
-	return verdict(c, in(l, doc))
+	return verdict(c, in(spoken(), doc))
 }
 
 // besides lists what went wrong in a run that was interrupted, too.
