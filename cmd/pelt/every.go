@@ -19,7 +19,6 @@ import (
 	"pelt/live"
 	"pelt/live/webhook"
 	"pelt/model"
-	"pelt/render"
 	"pelt/render/plain"
 	"pelt/run"
 	"pelt/store"
@@ -347,14 +346,11 @@ func (l *loop) end(interrupted bool) error {
 	if runs := l.runs[max(0, len(l.runs)-l.own):]; len(runs) > 0 {
 		since := fmt.Sprintf("pelt report %s --since '%s'", cmp.Or(runs[len(runs)-1].ID, "last"),
 			l.first.Format("2006-01-02 15:04"))
-		width, _, color := terminal(os.Stdout)
 		for _, d := range runs {
 			d.Language = spoken()
 		}
 		fmt.Fprintln(l.out)
-		err := render.Text(l.out, view.Runs(runs), render.Terminal{Width: width, Color: color, All: l.output.all,
-			More: l.output.more(since + " --all")})
-		if err != nil {
+		if err := printPage(l.out, view.Runs(runs), l.output.all, l.output.more(since+" --all")); err != nil {
 			return err
 		}
 		if l.kept > 0 {

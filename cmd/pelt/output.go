@@ -141,9 +141,9 @@ func (o *outputFlags) check(others ...output) error {
 }
 
 // printPage prints a page, all of it or its beginning, and names what has more.
-func printPage(c *cobra.Command, p view.Page, all bool, more string) error {
+func printPage(w io.Writer, p view.Page, all bool, more string) error {
 	width, _, color := terminal(os.Stdout)
-	return render.Text(c.OutOrStdout(), p, render.Terminal{Width: width, Color: color, All: all, More: more})
+	return render.Text(w, p, render.Terminal{Width: width, Color: color, All: all, More: more})
 }
 
 // more is what has the rest of a page of which a command prints all.
@@ -158,7 +158,7 @@ func (o *outputFlags) more(command string) string {
 func (o *outputFlags) show(c *cobra.Command, what content) error {
 	var errs []error
 	if !o.quiet && !slices.ContainsFunc(o.asked(), func(x output) bool { return x.path == "-" }) {
-		errs = append(errs, printPage(c, what.page(spoken()), o.all, o.more(what.more)))
+		errs = append(errs, printPage(c.OutOrStdout(), what.page(spoken()), o.all, o.more(what.more)))
 	}
 	for _, x := range o.asked() {
 		err := writeTo(c, x.path, func(w io.Writer) error { return x.write(w, what) })

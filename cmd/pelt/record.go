@@ -47,8 +47,8 @@ func newRecordShow() *cobra.Command {
 			if err := done(err); err != nil {
 				return err
 			}
-			return asJSON.print(c, d, func(io.Writer) error {
-				return printPage(c, view.Record(spoken(), d), true, moreInJSON)
+			return asJSON.print(c, d, func(w io.Writer) error {
+				return printPage(w, view.Record(spoken(), d), true, moreInJSON)
 			})
 		},
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -16,7 +15,6 @@ import (
 	"pelt/tune"
 	"pelt/unit"
 	"pelt/view"
-	"pelt/words"
 )
 
 func newTune() *cobra.Command {
@@ -98,8 +96,8 @@ RUN is an id or its beginning, last (default), or a file.`,
 			if err != nil {
 				return err
 			}
-			return asJSON.print(c, l, func(io.Writer) error {
-				return printPage(c, view.Advice(in(words.Find(os.Getenv), doc), l.Advice), true, moreInJSON)
+			return asJSON.print(c, l, func(w io.Writer) error {
+				return printPage(w, view.Advice(in(spoken(), doc), l.Advice), true, moreInJSON)
 			})
 		},
 	}
