@@ -186,10 +186,6 @@ func (s *Server) showForm(w http.ResponseWriter, r *http.Request, status int, va
 
 // checkTest tells what a form makes: its command, and what is wrong with it.
 func (s *Server) checkTest(w http.ResponseWriter, r *http.Request) {
-	if err := r.ParseForm(); err != nil {
-		s.fail(w, r, http.StatusBadRequest, of(r).Error(err))
-		return
-	}
 	a, err := s.ask(r.PostForm)
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]string{"command": finding.CommandLine(a.args()),
@@ -197,10 +193,6 @@ func (s *Server) checkTest(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) startTest(w http.ResponseWriter, r *http.Request) {
-	if err := r.ParseForm(); err != nil {
-		s.fail(w, r, http.StatusBadRequest, of(r).Error(err))
-		return
-	}
 	s.begin(w, r, r.PostForm)
 }
 

@@ -187,10 +187,6 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) {
 
 // each does something with each run that a form names, and shows the list.
 func (s *Server) each(w http.ResponseWriter, r *http.Request, do func(id string)) {
-	if err := r.ParseForm(); err != nil {
-		s.fail(w, r, http.StatusBadRequest, of(r).Error(err))
-		return
-	}
 	for _, id := range r.PostForm["run"] {
 		if err := s.known(id); err != nil {
 			s.failed(w, r, err)

@@ -113,7 +113,7 @@ func cookie(r *http.Request) string {
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// letIn answers those who have not shown the token; all others pass.
+// letIn answers those who have not shown the token, and forms that cannot be read; all others pass.
 func (s *Server) letIn(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token := r.URL.Query().Get("token")
@@ -128,6 +128,10 @@ func (s *Server) letIn(next http.Handler) http.Handler {
 			rest.RawQuery = q.Encode()
 			http.Redirect(w, r, rest.RequestURI(), http.StatusSeeOther)
 		case err == nil && same(c.Value, s.Token), r.URL.Path == "/assets/style.css":
+			if err := r.ParseForm(); r.Method == http.MethodPost && err != nil {
+				s.fail(w, r, http.StatusBadRequest, of(r).Error(err))
+				return
+			}
 			next.ServeHTTP(w, r)
 		default:
 			s.fail(w, r, http.StatusForbidden, "Open the address that pelt web printed: it has a token in it.")
