@@ -178,7 +178,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 	}
 	r.site.setUrgent(placed)
 	placed.Number, placed.Drops = r.nextNumber(len(placed.Flows)+1), r.drops(t)
-	if placed.Drops != "" && r.idle == nil {
+	if r.idle == nil {
 		placed.Idle = time.Duration(model.IdleSeconds * float64(time.Second))
 	}
 	started := time.Now()
@@ -234,7 +234,7 @@ func (r *runner) execute(ctx context.Context, t model.Trial, number int) (model.
 	r.met = r.met || !outcome.Unmet
 	path := watch.collect(outcome)
 	path.told = told
-	if r.idle == nil && placed.Drops != "" && outcome.Cut.Code == "" {
+	if r.idle == nil && outcome.Cut.Code == "" {
 		r.idle = background{}
 	}
 	r.idle.fill(path.nodes)

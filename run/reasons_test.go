@@ -24,12 +24,11 @@ func TestDoubtsOfWays(t *testing.T) {
 		"down":             {[]fleet.PlacedFlow{flow("receiver-1", model.UDP)}, true},
 		"both":             {[]fleet.PlacedFlow{flow(model.Sender, model.UDP), flow(model.Receiver, model.UDP)}, true},
 		"acknowledgements": {[]fleet.PlacedFlow{flow(model.Sender, model.TCP)}, true},
-		"commands":         {nil, true},
 	} {
 		ways := [2]model.LinkResult{{From: "switch", To: "receiver", Passed: told(10000)},
 			{From: "receiver", To: "switch", Passed: told(10000), LateRatio: 0.5}}
 		w := &linkWatch{accounts: []lab.LinkAccount{{Results: ways}}, carries: waysOf(c.flows)}
-		links, doubts := w.results([]node{{link: 1}}, true)
+		links, doubts := w.results([]node{{link: 1}})
 		if len(links) != 2 || (len(doubts) == 1) != c.doubt {
 			t.Errorf("%s: %d ways told, doubts %v; want 2, and a doubt: %v", name, len(links), doubts, c.doubt)
 		}

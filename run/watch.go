@@ -18,7 +18,7 @@ import (
 
 // path is what was observed of a path in one trial.
 type path struct {
-	nodes   []seen // none where nobody was to watch packets
+	nodes   []seen
 	links   []model.LinkResult
 	doubts  model.Reasons // why links did not do what was asked, or did not tell
 	slowest [2]float64    // least rate of a link, up and down, in bit/s; 0: unknown
@@ -35,7 +35,6 @@ type seen struct {
 // watch observes the path during one trial, beside what each agent observes of its own host.
 type watch struct {
 	site    *site
-	mode    model.DropMode       // "" for TCP, which tells its own losses: only links count then
 	kernels map[int]*kernelWatch // by number of the node
 	links   *linkWatch           // nil: none is emulated
 	router  *routerWatch         // nil: none
@@ -43,8 +42,8 @@ type watch struct {
 
 // watch begins to watch the path during a trial.
 func (s *site) watch(t *fleet.Trial) *watch {
-	w := &watch{site: s, mode: t.Drops, kernels: map[int]*kernelWatch{}}
-	if s.router != nil && len(t.Flows) > 0 { // a trial of commands has no moments
+	w := &watch{site: s, kernels: map[int]*kernelWatch{}}
+	if s.router != nil {
 		w.router = s.router.begin(t)
 		t.Along = append(t.Along, w.router)
 	}
@@ -53,7 +52,7 @@ func (s *site) watch(t *fleet.Trial) *watch {
 		t.Along = append(t.Along, w.links)
 	}
 	for i, n := range s.nodes {
-		if n.kernel == nil || t.Drops == "" {
+		if n.kernel == nil {
 			continue
 		}
 		k := watchKernel(n.kernel, engine.WatchOrder{Trial: t.Number, Drops: model.DropsOff, Timing: t.Timing})
@@ -84,12 +83,9 @@ func (w *watch) collect(out fleet.Outcome) (p path) {
 	}
 	if w.links != nil {
 		_ = w.links.Close()
-		p.links, p.doubts = w.links.results(w.site.nodes, w.mode == "")
+		p.links, p.doubts = w.links.results(w.site.nodes)
 	}
 	p.slowest = w.site.slowest()
-	if w.mode == "" {
-		return p
-	}
 	for i, n := range w.site.nodes {
 		one := n.seen()
 		switch k := w.kernels[i]; {
@@ -191,25 +187,18 @@ type stream struct {
 }
 
 func watchLinks(l *lab.Lab, t *fleet.Trial) *linkWatch {
-	identify := userlink.Identify(Identify)
-	if t.Drops == "" {
-		identify = nil
-	}
 	w := &linkWatch{streams: map[tuple]stream{}, carries: waysOf(t.Flows), timing: t.Timing}
-	w.watch, w.err = l.WatchLinks(t.Number, len(t.Flows), identify)
+	w.watch, w.err = l.WatchLinks(t.Number, len(t.Flows), Identify)
 	return w
 }
 
 // waysOf says which ways of a lab's links carry what the flows measure: those of the order of Link.Ends, and those
-// back. Nothing of a UDP flow is measured on its way back. A trial without flows is one of commands.
+// back. Nothing of a UDP flow is measured on its way back.
 func waysOf(flows []fleet.PlacedFlow) (carries [2]bool) {
 	for _, f := range flows {
 		up := f.Flow.From == model.Sender
 		carries[0] = carries[0] || up || f.Flow.Protocol == model.TCP
 		carries[1] = carries[1] || !up || f.Flow.Protocol == model.TCP
-	}
-	if len(flows) == 0 {
-		return [2]bool{true, true}
 	}
 	return carries
 }
@@ -256,9 +245,9 @@ func (w *linkWatch) account(link int) (a lab.LinkAccount, why model.Reasons) {
 	return a, model.Reasons{{Code: model.LinkUntold}}
 }
 
-// results are what the links among the nodes did, and why that is in doubt. alone: no
-// observation says that an account is missing.
-func (w *linkWatch) results(nodes []node, alone bool) (links []model.LinkResult, doubts model.Reasons) {
+// results are what the links among the nodes did, and why that is in doubt. Their observations say that an account is
+// missing.
+func (w *linkWatch) results(nodes []node) (links []model.LinkResult, doubts model.Reasons) {
 	var judged []model.LinkResult
 	for _, n := range nodes {
 		if n.link == 0 {
@@ -272,8 +261,6 @@ func (w *linkWatch) results(nodes []node, alone bool) (links []model.LinkResult,
 					judged = append(judged, r)
 				}
 			}
-		} else if alone {
-			doubts = append(doubts, why...)
 		}
 		if len(a.Doubt) > 0 {
 			doubts = append(doubts, model.Reason{Code: model.LinkUnread, Link: n.name, Of: a.Doubt})
