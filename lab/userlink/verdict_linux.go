@@ -103,9 +103,6 @@ func (o *watch) remember(key fragmentKey, id identity) {
 }
 
 func (o *watch) identity(ports, payload []byte) (identity, bool) {
-	if o.identify == nil {
-		return identity{}, false
-	}
 	trial, sequence, warmup, ok := o.identify(payload)
 	after := int(trial) - int(o.trial)
 	if after < 0 { // after the highest number comes 1
@@ -147,10 +144,9 @@ func (w *way) judge(k *packet, i int, cause Cause) {
 		var id identity
 		known := false
 		switch {
-		case d.tcp && one.identify != nil:
+		case d.tcp:
 			known = len(d.payload) > 0 && cause != Damaged // whose kernel drops a damaged one counts it
 			id = identity{binary.BigEndian.Uint16(d.ports), binary.BigEndian.Uint16(d.ports[2:]), Now(), false}
-		case d.tcp:
 		case d.offset == 0:
 			id, known = one.identity(d.ports, d.payload)
 		default:
