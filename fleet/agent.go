@@ -89,12 +89,6 @@ func newAgent(cfg AgentConfig) (*Agent, error) {
 	if !model.IsHostName(cfg.ID) || cfg.ID == controllerName {
 		return nil, fmt.Errorf("agent name %q: want up to 64 letters, digits, - and _", cfg.ID)
 	}
-	switch {
-	case cfg.Router != nil && (cfg.Host != nil || len(cfg.Engines) > 0):
-		return nil, fmt.Errorf("agent %s: a watcher has no engines", cfg.ID)
-	case cfg.Router == nil && (cfg.Host == nil || len(cfg.Engines) == 0):
-		return nil, fmt.Errorf("agent %s: want a host and at least one engine", cfg.ID)
-	}
 	cfg.Node = cmp.Or(cfg.Node, cfg.ID)
 	if cfg.Events == nil {
 		cfg.Events = func(error) {}

@@ -159,11 +159,6 @@ func (h *Hub) Join(cfg AgentConfig) (*Agent, error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, other := range h.agents {
-		if other.cfg.ID == a.cfg.ID {
-			return nil, fmt.Errorf("agent %s: an agent of that name is on the hub already", a.cfg.ID)
-		}
-	}
 	l, err := h.connect()
 	if err != nil {
 		return nil, err

@@ -273,8 +273,6 @@ func TestTrialErrors(t *testing.T) {
 			"no host named nobody is on the hub"},
 		{"unknown engine", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].Send.Engine = "xdp" },
 			`near: engine "xdp": that host has udp`},
-		{"bad dialer", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].Dialer = "x" },
-			"flow up: the dialer x is none of its ends"},
 		{"bad payload", func(_, _ *fakeEngine, tr *Trial) { tr.Flows[0].Flow.PayloadBytes = 15 },
 			"the order's ends[0].order.payload_bytes is wrong"}, // whoever is the first to say it
 	} {

@@ -182,9 +182,6 @@ func TestObserverIsNoEnd(t *testing.T) {
 		!strings.Contains(err.Error(), "no end of a test") {
 		t.Errorf("as an end of tests: %v", err)
 	}
-	if _, err := newAgent(AgentConfig{Router: d.open, Engines: agentOn(newWire(), "x").Engines}); err == nil {
-		t.Error("an observer may have engines")
-	}
 	d.refuse = errors.New("no shell")
 	if _, err := WatchRouter(t.Context(), HubAddress{Local: h}, "", "1.0"); err == nil ||
 		!strings.Contains(err.Error(), "router: no shell") {

@@ -815,7 +815,6 @@ var chineseTalk = map[string]string{
 	"want up, down or both: a soak has one trial":                      "应为 up、down 或 both 之一：soak 只有一次试验",
 
 	// Of fleets, hubs and names.
-	"a host that only observes joins no hub":                                                         "只做观测的主机不加入 hub",
 	"the hub at %v has another code now: start this again with that one":                             "%v 的 hub 换了口令：请用新口令重新启动本程序",
 	"the connection to the hub at %v was lost for good":                                              "与 %v 的 hub 的连接已断开，不再恢复",
 	"a host named %s is on the hub already: choose another --name":                                   "hub 上已有名为 %s 的主机：请用 --name 另取一个名字",
