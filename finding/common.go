@@ -182,7 +182,7 @@ func unexplainedRule(rows []table.Row) []Finding {
 	if slices.ContainsFunc(table.Lines(table.Usable(rows)), func(r table.Row) bool { return len(r.Line.Advice) > 0 }) {
 		out = append(out, nextOf("advice.see", rows[0].Doc))
 	}
-	if unknown >= lossless {
+	if unknown >= table.Lossless {
 		f := say("loss.unknown", Doubt, "unknown_ratio", unknown, "all", when(unknown > almostAll, "yes"))
 		if ofTCP(table.Accounted(rows)) {
 			f.Code = "loss.again"

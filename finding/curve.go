@@ -199,13 +199,13 @@ func curve(name string, sizes []table.Group) []Finding {
 		f.Code, f.Words["sizes"] = "curve.kept", everyOf(sizes)
 		worst, limit := largest(sizes, "loss_ratio"), fast.Limit()
 		behind := slices.MaxFunc(sizes, func(a, b table.Group) int { return cmp.Compare(a.Grown(), b.Grown()) })
-		if worst.Middle("loss_ratio") >= lossless {
+		if worst.Middle("loss_ratio") >= table.Lossless {
 			limit = worst.Limit()
 			f = f.loses("curve.", limit, worst)
 			return []Finding{f, heldBackBy(limit, worst)}
 		} else if r, ok := lostBeside(table.Group{Rows: table.RowsOf(sizes)}); ok {
 			valid := table.Usable(table.RowsOf(sizes))
-			kept := only(valid, func(r table.Row) bool { return r.Flow.LossRatio < lossless })
+			kept := only(valid, func(r table.Row) bool { return r.Flow.LossRatio < table.Lossless })
 			f.Code = "curve.mostly"
 			f.Words["places"], _ = placesOf([]table.Row{r})
 			return []Finding{f.with("trials_count:kept", len(kept), "trials_count", len(valid),
@@ -245,7 +245,7 @@ func curve(name string, sizes []table.Group) []Finding {
 		f.Code = "curve.both"
 		f = f.with("payload_bytes:knee", twoDigits(knee, math.Round))
 	}
-	if largest(sizes, "loss_ratio").Middle("loss_ratio") >= lossless {
+	if largest(sizes, "loss_ratio").Middle("loss_ratio") >= table.Lossless {
 		f = f.lostAt(table.RowsOf(sizes))
 	}
 	return append([]Finding{f, heldBackBy(of.Limit(), of)}, keptWhole(sizes, fast)...)
@@ -287,8 +287,8 @@ func lostBeside(g table.Group) (worst table.Row, ok bool) {
 		r := slices.MaxFunc(one.Rows, func(a, b table.Row) int {
 			return cmp.Compare(a.Flow.LossRatio, b.Flow.LossRatio)
 		})
-		kept := slices.ContainsFunc(one.Rows, func(r table.Row) bool { return r.Flow.LossRatio < lossless })
-		if kept && r.Flow.LossRatio >= overload && (!ok || r.Flow.LossRatio > worst.Flow.LossRatio) {
+		kept := slices.ContainsFunc(one.Rows, func(r table.Row) bool { return r.Flow.LossRatio < table.Lossless })
+		if kept && r.Flow.LossRatio >= table.Overload && (!ok || r.Flow.LossRatio > worst.Flow.LossRatio) {
 			worst, ok = r, true
 		}
 	}
@@ -348,7 +348,7 @@ func keptWhole(sizes []table.Group, fast table.Group) []Finding {
 		return nil
 	}
 	clean := only(sizes, func(g table.Group) bool { // each trial of it
-		return !slices.ContainsFunc(g.Rows, func(r table.Row) bool { return r.Flow.LossRatio >= lossless })
+		return !slices.ContainsFunc(g.Rows, func(r table.Row) bool { return r.Flow.LossRatio >= table.Lossless })
 	})
 	if len(clean) > 0 {
 		g := largest(clean, "receive_pps")

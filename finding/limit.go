@@ -11,18 +11,13 @@ import (
 	"pelt/words"
 )
 
-const (
-	lossless = table.Lossless
-	overload = table.Overload
-)
-
 // grownRule tells of asked rates of which a part was in a queue on the path when the sender stopped.
 func grownRule(rows []table.Row) []Finding {
 	var out []Finding
 	for _, g := range table.Settled(table.Usable(rows)) {
 		if g.Rows[0].Doc.Plan.Design.Search == nil && g.Asked() && g.Grown() > 0 {
 			f := say("path.grown", Doubt, "grown", g, "where", at(g))
-			if g.Middle("loss_ratio") < lossless {
+			if g.Middle("loss_ratio") < table.Lossless {
 				f = f.with("whole", "yes")
 			}
 			out = append(out, f)
@@ -128,9 +123,9 @@ func unproven(f Finding, g table.Group) Finding {
 		return f.with("why", g.Rows[0].Trial.Why)
 	case g.Rows[0].Flow.Protocol == model.TCP:
 		return f.with("tcp", "yes")
-	case g.Middle("loss_ratio") < lossless && math.IsNaN(g.Middle("sender_cpu_thread_ratio")):
+	case g.Middle("loss_ratio") < table.Lossless && math.IsNaN(g.Middle("sender_cpu_thread_ratio")):
 		return f.with("unread", "yes")
-	case g.Middle("loss_ratio") < lossless:
+	case g.Middle("loss_ratio") < table.Lossless:
 		return f.with("idle", "yes")
 	case 2*unplaced.Packets >= all:
 		d := g.Rows[0].Doc
@@ -150,7 +145,7 @@ func atLeast(l table.Limit, g table.Group) bool {
 	case table.BySender, table.ByReceiver, table.ByQueue:
 		return true
 	case table.Unproven:
-		return g.Middle("loss_ratio") < lossless
+		return g.Middle("loss_ratio") < table.Lossless
 	}
 	return false
 }

@@ -151,7 +151,7 @@ func meshCycles(rows []table.Row) []Finding {
 }
 
 func meshAnswer(ways []way, hosts []side) Finding {
-	lossy := only(ways, func(w way) bool { return w.above(lossless, len(ways)) })
+	lossy := only(ways, func(w way) bool { return w.above(table.Lossless, len(ways)) })
 	worst := slices.MaxFunc(ways, func(a, b way) int { return cmp.Compare(a.share(), b.share()) })
 	names, sent, cycles := map[string]bool{}, 0.0, 0
 	for _, w := range ways {
@@ -171,7 +171,7 @@ func meshAnswer(ways []way, hosts []side) Finding {
 		f.Code = "mesh.fine"
 	}
 	return f.with("pairs_count", len(ways), "pairs_count:lossy", len(lossy), "hosts_count", len(names),
-		"loss_ratio:most", lossless, "attempted_packets", sent,
+		"loss_ratio:most", table.Lossless, "attempted_packets", sent,
 		"all", when(len(lossy) == len(ways) && len(ways) > 1, "yes"))
 }
 

@@ -151,7 +151,7 @@ func TestMeshBursts(t *testing.T) {
 	for _, c := range []struct {
 		share float64
 		least int // meshes in which a pair is told of; 0: few may be
-	}{{share: lossless}, {20 * lossless, meshes * 9 / 10}} {
+	}{{share: table.Lossless}, {20 * table.Lossless, meshes * 9 / 10}} {
 		told := 0
 		for seed := range uint64(meshes) {
 			r := rand.New(rand.NewPCG(seed, 2))
@@ -177,7 +177,7 @@ func TestMeshBursts(t *testing.T) {
 					model.Series{Metric: "lost_pps", Flow: "down", StepSeconds: 1, Values: lost[b+" "+a]})
 			}
 			ways := waysOf(table.Rows(&d))
-			if slices.ContainsFunc(ways, func(w way) bool { return w.bad || w.above(lossless, len(ways)) }) {
+			if slices.ContainsFunc(ways, func(w way) bool { return w.bad || w.above(table.Lossless, len(ways)) }) {
 				told++
 			}
 		}

@@ -114,7 +114,7 @@ func routerRule(rows []table.Row) []Finding {
 		frames := only(foremostFlow(full), func(g table.Group) bool {
 			return protocolOf(g) != model.TCP && !g.Asked()
 		})
-		if len(frames) > 0 && frames[0].Middle("loss_ratio") >= lossless && rows[0].Doc.Plan.Design.Search == nil {
+		if len(frames) > 0 && frames[0].Middle("loss_ratio") >= table.Lossless && rows[0].Doc.Plan.Design.Search == nil {
 			more := flooded(frames[0])
 			more[1] = more[1].with("frame", strconv.Itoa(frames[0].Rows[0].Flow.FrameBytes))
 			out = append(out, more...)
@@ -248,7 +248,7 @@ func carried(full []table.Group) Finding {
 		"also", when(len(frames) > 1, traffic(large)))
 	worst := largest(frames, "loss_ratio")
 	switch asked, limit := small.Asked(), small.Limit(); {
-	case asked && worst.Middle("loss_ratio") >= lossless:
+	case asked && worst.Middle("loss_ratio") >= table.Lossless:
 		f = f.loses("router.", worst.Limit(), worst).with("worst", traffic(worst))
 	case asked && len(heldRule(table.RowsOf(frames))) > 0:
 		f.Code = "router.least" // the sender's own host let out less than was asked

@@ -260,7 +260,7 @@ func heldRule(rows []table.Row) []Finding {
 	}
 	var out []Finding
 	for _, cause := range slices.Sorted(maps.Keys(held)) {
-		if share := held[cause] / planned; share >= lossless {
+		if share := held[cause] / planned; share >= table.Lossless {
 			out = append(out, say("pacing.held", Doubt, "cause", cause, "held_ratio", share))
 		}
 	}
