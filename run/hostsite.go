@@ -199,9 +199,6 @@ func (s *site) setVariants(variants []model.Variant, apply func(context.Context,
 			return nil
 		}
 		i := slices.IndexFunc(variants, func(v model.Variant) bool { return v.Name == t.Variant })
-		if i < 0 {
-			return fmt.Errorf("the plan has no variant %s", t.Variant)
-		}
 		now, begun = "", true
 		if err := apply(ctx, variants[i]); err != nil {
 			return fmt.Errorf("variant %s: %w", t.Variant, err)
