@@ -86,8 +86,8 @@ func Printable(v any, lines bool) {
 	walk(reflect.ValueOf(v).Elem(), "", func(v reflect.Value, _ string) {
 		switch {
 		case v.Kind() == reflect.String:
-			if s := v.String(); !printableText(s) {
-				v.SetString(printed(s, lines))
+			if s := printed(v.String(), lines); s != v.String() {
+				v.SetString(s)
 			}
 		case v.Type() == reflect.TypeFor[netip.Addr]():
 			a, _ := reflect.TypeAssert[netip.Addr](v)
@@ -97,18 +97,14 @@ func Printable(v any, lines bool) {
 			v.Set(reflect.ValueOf(netip.AddrPortFrom(a.Addr().WithZone(printed(a.Addr().Zone(), lines)), a.Port())))
 		case v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String:
 			for _, k := range v.MapKeys() {
-				if s := k.String(); !printableText(s) {
+				if s := printed(k.String(), lines); s != k.String() {
 					value := v.MapIndex(k)
 					v.SetMapIndex(k, reflect.Value{})
-					v.SetMapIndex(reflect.ValueOf(printed(s, lines)).Convert(k.Type()), value)
+					v.SetMapIndex(reflect.ValueOf(s).Convert(k.Type()), value)
 				}
 			}
 		}
 	})
-}
-
-func printableText(s string) bool {
-	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 // PrintableText is s with a space for each tab and line break and U+FFFD for all else that cannot be printed.

@@ -4,8 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"pelt/model"
 )
 
 // Label is what a user calls a stored run.
@@ -39,18 +40,14 @@ func (l Label) Check() error {
 		return fmt.Errorf("tags: want at most %d, not %d", mostTags, len(l.Tags))
 	}
 	for _, t := range l.Tags {
-		if utf8.RuneCountInString(t) > mostTag || !printable(t) || strings.ContainsFunc(t, unicode.IsSpace) || t == "" {
+		if t == "" || utf8.RuneCountInString(t) > mostTag || model.PrintableText(t) != t || strings.Contains(t, " ") {
 			return fmt.Errorf("tags: want words of at most %d characters, not %q", mostTag, t)
 		}
 	}
-	if utf8.RuneCountInString(l.Name) > mostName || !printable(l.Name) {
+	if utf8.RuneCountInString(l.Name) > mostName || model.PrintableText(l.Name) != l.Name {
 		return fmt.Errorf("name: want at most %d characters in one line", mostName)
 	}
 	return nil
-}
-
-func printable(s string) bool {
-	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 // SetLabel changes the name and the tags of a run that nobody writes. ref is an id, a prefix or last.
