@@ -283,6 +283,18 @@ type Unheard struct {
 	Packets uint64  `json:"packets"`
 }
 
+// Result is a flow's name and settings, without figures. The plan may leave the family open.
+func (f Flow) Result(family int) FlowResult {
+	return FlowResult{Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, PayloadBytes: f.PayloadBytes,
+		FrameBytes: FrameBytes(f.Protocol, family, f.PayloadBytes), Streams: f.Streams}
+}
+
+// Bare is a flow's name and settings, without figures.
+func (f FlowResult) Bare() FlowResult {
+	return FlowResult{Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, PayloadBytes: f.PayloadBytes,
+		FrameBytes: f.FrameBytes, Fragments: f.Fragments, Streams: f.Streams}
+}
+
 // Count adds the packets of another flow.
 func (f *FlowResult) Count(o FlowResult) {
 	f.Planned, f.Attempted, f.Accepted = f.Planned+o.Planned, f.Attempted+o.Attempted, f.Accepted+o.Accepted

@@ -29,7 +29,8 @@ func account(t model.Trial, placed fleet.Trial, out fleet.Outcome, path path) mo
 			}
 		}
 		if m := out.Flows[i].Meeting; m.None {
-			flow := unmet(f.Flow, familyOf(f))
+			flow := f.Flow.Result(familyOf(f)) // no stream of it found a way
+			flow.Ledger = emptyLedger()
 			addMeeting(&flow, f, m, path.nodes, out.Unmet)
 			r.Flows = append(r.Flows, flow)
 			continue

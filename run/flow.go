@@ -16,11 +16,8 @@ func FlowAccount(f model.Flow, family int, oneClock bool, timing model.Timing, o
 	beside uint64) (model.FlowResult, []ledger.Course) {
 	var courses []ledger.Course
 	f.Family = family // which the plan may leave open
-	r := model.FlowResult{
-		Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, PayloadBytes: f.PayloadBytes,
-		FrameBytes: model.FrameBytes(f.Protocol, family, f.PayloadBytes), Streams: f.Streams,
-		DurationS: timing.MeasureSeconds,
-	}
+	r := f.Result(family)
+	r.DurationS = timing.MeasureSeconds
 	send, receive := *o.Send.Send, *o.Receive.Receive
 	r.SenderCPU, r.ReceiverCPU = o.Send.CPU, o.Receive.CPU
 	addSend(&r, send)

@@ -135,13 +135,6 @@ func withoutCounters(nodes []seen) []seen {
 	return nodes
 }
 
-// unmet is the result of a flow without a stream that found a way.
-func unmet(f model.Flow, family int) model.FlowResult {
-	return model.FlowResult{Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, PayloadBytes: f.PayloadBytes,
-		FrameBytes: model.FrameBytes(f.Protocol, family, f.PayloadBytes), Streams: f.Streams,
-		Ledger: emptyLedger()}
-}
-
 func emptyLedger() model.Ledger { return model.Ledger{Lines: []model.Line{}, Checks: []model.Check{}} }
 
 // joinMeetings adds up how the receivers of a star were sought. Streams count on from receiver to receiver.

@@ -219,8 +219,8 @@ func useCheckpoint(r *model.Result, out fleet.Outcome, known model.Result) {
 		if at >= 0 {
 			told = known.Flows[at]
 		} else if f.Protocol == model.UDP && s != nil && s.Send != nil { // the sender alone knows nothing of losses
-			told = model.FlowResult{Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, Streams: f.Streams,
-				PayloadBytes: f.PayloadBytes, FrameBytes: f.FrameBytes, Ledger: emptyLedger()}
+			told = f.Bare()
+			told.Ledger = emptyLedger()
 		} else {
 			continue
 		}

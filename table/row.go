@@ -90,10 +90,7 @@ func plannedFlows(d *model.Document, t *model.Result) []model.FlowResult {
 	}
 	var flows []model.FlowResult
 	for _, f := range planned {
-		flows = append(flows, model.FlowResult{
-			Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, Streams: f.Streams,
-			PayloadBytes: f.PayloadBytes, FrameBytes: model.FrameBytes(f.Protocol, f.Family, f.PayloadBytes),
-		})
+		flows = append(flows, f.Result(f.Family))
 	}
 	return flows
 }
@@ -166,7 +163,7 @@ func Receivers(rows []Row) []Row {
 		whole := r.Flow
 		for i := range whole.Receivers {
 			one := &whole.Receivers[i]
-			f := partOf(whole)
+			f := whole.Bare()
 			f.DurationS, f.GoodputBPS = whole.DurationS, one.GoodputBPS
 			f.Attempted, f.Received = one.Attempted, min(one.Received, one.Attempted)
 			f.Lost = f.Attempted - f.Received
@@ -187,7 +184,7 @@ func Receivers(rows []Row) []Row {
 
 // Summed is one row for several of one way between two hosts: their packets add up. It has no times.
 func Summed(rows []Row) Row {
-	r, f := rows[0], partOf(rows[0].Flow)
+	r, f := rows[0], rows[0].Flow.Bare()
 	for _, one := range rows {
 		f.Attempted, f.Received = f.Attempted+one.Flow.Attempted, f.Received+one.Flow.Received
 		f.Lost, f.DurationS = f.Lost+one.Flow.Lost, f.DurationS+one.Flow.DurationS
@@ -195,12 +192,6 @@ func Summed(rows []Row) Row {
 	f.LossRatio = float64(f.Lost) / float64(max(f.Attempted, 1))
 	r.Flow = &f
 	return r
-}
-
-// partOf is a flow's name and settings, without figures.
-func partOf(f *model.FlowResult) model.FlowResult {
-	return model.FlowResult{Name: f.Name, Protocol: f.Protocol, From: f.From, To: f.To, PayloadBytes: f.PayloadBytes,
-		FrameBytes: f.FrameBytes, Fragments: f.Fragments, Streams: f.Streams}
 }
 
 // Cores makes a row of each core of the routers that were watched during the rows' trials.

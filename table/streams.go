@@ -31,7 +31,7 @@ func Mixes(rows []Row) []Row {
 			continue
 		}
 		for _, name := range names {
-			f := partOf(r.Flow)
+			f := r.Flow.Bare()
 			f.DurationS, f.GoodputBPS = r.Flow.DurationS, got[name]
 			f.Attempted = max(r.Flow.Attempted, 1) // else it would count as not measured
 			one := r

@@ -31,7 +31,7 @@ func Windows(r Row, cuts []float64) []Row {
 	var out []Row
 	for i := 1; i < len(times); i++ {
 		w := Window{times[i-1], times[i]}
-		f := partOf(r.Flow)
+		f := r.Flow.Bare()
 		f.DurationS = w.EndS - w.StartS
 		f.SendPPS, f.ReceivePPS, f.GoodputBPS = w.mean(sent), w.mean(received), w.mean(goodput)
 		missing := w.mean(lost)

@@ -143,8 +143,7 @@ func TrialTitle(d *model.Document, n int) string {
 func Setting(in words.Language, t model.Trial) string {
 	var flows []model.FlowResult
 	for _, f := range t.Flows {
-		flows = append(flows, model.FlowResult{Name: f.Name, Protocol: f.Protocol, PayloadBytes: f.PayloadBytes,
-			Streams: f.Streams, FrameBytes: model.FrameBytes(f.Protocol, f.Family, f.PayloadBytes)})
+		flows = append(flows, f.Result(f.Family))
 	}
 	return trialName(table.Rows(&model.Document{Language: in, Results: []model.Result{{Cell: t.Cell, Flows: flows}}}))
 }
