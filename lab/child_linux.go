@@ -6,11 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"runtime"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pelt/internal/netns"
 )
 
 // childGrace is how long a program may take to end after a polite SIGTERM.
@@ -75,31 +76,13 @@ func passSignals(p *os.Process, signals <-chan os.Signal, stop <-chan struct{}, 
 	}
 }
 
-// onOwnThread runs f on a thread that ends with it, so that f may change whatever belongs to
-// the thread. The main thread does not end with its goroutine, but would stay as f left it, so
-// it is kept busy and another one taken.
-func onOwnThread(f func()) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread()
-		if unix.Gettid() == unix.Getpid() {
-			defer runtime.UnlockOSThread()
-			onOwnThread(f)
-			return
-		}
-		f() // still locked: the thread ends with the goroutine
-	}()
-	<-done
-}
-
 // RunInUserNamespace runs this very program again with args in a new user and
 // network namespace, where it is root over its own network, with this process's
 // stdio; env is added to the environment. It returns the program's exit code.
 // Files are still read and written with the caller's own rights. Use it only
 // where InUserNamespace is ok, and not from inside itself.
 func RunInUserNamespace(args []string, env ...string) (exitCode int, err error) {
-	onOwnThread(func() { exitCode, err = runChild(userNamespaceCommand(args, env), nil) })
+	netns.OnOwnThread(func() { exitCode, err = runChild(userNamespaceCommand(args, env), nil) })
 	if err != nil {
 		return 0, explain("start in an unprivileged user namespace", err)
 	}

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/finding"
+	"pelt/internal/netns"
 	"pelt/internal/peltproc"
 	"pelt/internal/testenv"
 	"pelt/model"
@@ -314,7 +315,7 @@ func TestExecEndsWithItsLab(t *testing.T) {
 
 // asStranger calls f on a thread of another user.
 func asStranger(t *testing.T, f func()) {
-	onOwnThread(func() {
+	netns.OnOwnThread(func() {
 		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, 65534, 65534, 65534); errno != 0 {
 			t.Errorf("setresuid: %v", errno)
 			return

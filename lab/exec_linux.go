@@ -42,7 +42,7 @@ func Exec(name, node string, argv []string) (exitCode int, err error) {
 		_, _ = io.Copy(io.Discard, l.holder.conn) // ends when the lab is closed, or with the Close above
 	}()
 	cmd := &exec.Cmd{Path: path, Args: argv}
-	onOwnThread(func() {
+	netns.OnOwnThread(func() {
 		if err = enterForGood(n.ns); err != nil {
 			err = explain("enter node "+node+" of lab "+name, err)
 			return
@@ -58,7 +58,7 @@ func Exec(name, node string, argv []string) (exitCode int, err error) {
 // Shell runs a command by sh -c in the node and returns what it said. What it leaves running keeps the node's namespace
 // alive.
 func (n *Node) Shell(ctx context.Context, command string) (said []byte, err error) {
-	onOwnThread(func() {
+	netns.OnOwnThread(func() {
 		if err = enterForGood(n.ns); err != nil {
 			err = explain("enter node "+n.Name(), err)
 			return
@@ -77,14 +77,7 @@ func enterForGood(ns *netns.Handle) error {
 	if err := ns.Enter(); err != nil {
 		return err
 	}
-	err := unix.Unshare(unix.CLONE_NEWNS)
-	if err == nil {
-		// Nothing mounted from here on may reach the host.
-		err = unix.Mount("", "/", "none", unix.MS_REC|unix.MS_PRIVATE, "")
-	}
-	if err == nil {
-		err = unix.Mount("sysfs", "/sys", "sysfs", 0, "")
-	}
+	err := netns.OwnSys()
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENODEV) ||
 		errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EBUSY) {
 		return nil // the program still runs, with the host's /sys

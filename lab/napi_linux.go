@@ -22,7 +22,7 @@ import (
 // into a virtual cable does the work of the node at its other end as well. It
 // matters only to interfaces that use NAPI: those with an XDP program.
 func (n *Node) OwnThread(iface string, cpu int) error {
-	if err := n.setAttribute(iface, "threaded", "1"); err != nil {
+	if err := n.ns.SetAttribute(iface, "threaded", "1"); err != nil {
 		return fmt.Errorf("give %s of %s a thread of its own: %w", iface, n.Name(), err)
 	}
 	threads, _ := n.threads(iface) // before Linux 6.8 nobody tells which they are: the scheduler chooses their core
@@ -116,26 +116,6 @@ func (n *Node) JoinPackets(iface string) error {
 // shares the core needs a tenth of its time to keep it busy. Kernel threads are in
 // no group, so that weights against those of whole sessions count.
 const napiNice = -10
-
-// setAttribute writes a file of an interface in sysfs, which shows the
-// interfaces of the namespace that it is mounted in: so it is mounted in one of
-// its own, on a thread that ends with it.
-func (n *Node) setAttribute(iface, name, value string) (err error) {
-	onOwnThread(func() {
-		for _, step := range []func() error{
-			n.ns.Enter,
-			func() error { return unix.Unshare(unix.CLONE_NEWNS) },
-			func() error { return unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, "") },
-			func() error { return unix.Mount("sysfs", "/sys", "sysfs", 0, "") },
-			func() error { return os.WriteFile("/sys/class/net/"+iface+"/"+name, []byte(value), 0) },
-		} {
-			if err = step(); err != nil {
-				return
-			}
-		}
-	})
-	return err
-}
 
 // The netdev family tells of NAPI instances, include/uapi/linux/netdev.h.
 const (

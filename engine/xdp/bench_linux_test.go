@@ -85,28 +85,7 @@ func BenchmarkFlood(b *testing.B) {
 // threaded gives the far interface's NAPI a thread of its own, pinned to the second core.
 func (b *bed) threaded() {
 	b.T.Helper()
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		done <- func() error {
-			if err := b.far.Enter(); err != nil {
-				return err
-			}
-			if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
-				return err
-			}
-			if err := unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil {
-				return err
-			}
-			if err := unix.Mount("sysfs", "/sys", "sysfs", 0, ""); err != nil {
-				return err
-			}
-			return os.WriteFile("/sys/class/net/vb/threaded", []byte("1"), 0)
-		}()
-	}()
-	if err := <-done; err != nil {
-		b.T.Fatal(err)
-	}
+	b.far.Setting("vb", "threaded", "1")
 	var set unix.CPUSet
 	set.Set(1)
 	found := false

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
-	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -317,8 +316,7 @@ func (n *Node) PortState(name string, state byte) (undo func()) {
 // Setting sets one of a device in /sys.
 func (n *Node) Setting(device, name, value string) {
 	n.T.Helper()
-	err := n.withSys(func() error { return os.WriteFile("/sys/class/net/"+device+"/"+name, []byte(value), 0) })
-	if err != nil {
+	if err := n.SetAttribute(device, name, value); err != nil {
 		n.T.Fatal(err)
 	}
 }

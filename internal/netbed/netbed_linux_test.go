@@ -163,7 +163,7 @@ func TestNodesSysKeepsNoThread(t *testing.T) {
 	var all sync.WaitGroup
 	for range 200 {
 		all.Go(func() {
-			if err := n.withSys(func() error { return nil }); err != nil {
+			if err := n.DoWithSys(func() error { return nil }); err != nil {
 				t.Error(err)
 			}
 		})

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,36 +50,7 @@ func (n *Node) Must(f func() error) {
 }
 
 // Start starts a program that sees the node's network, in /sys too.
-func (n *Node) Start(c *exec.Cmd) error { return n.withSys(c.Start) }
-
-// withSys runs f on a thread that sees the node's /sys.
-func (n *Node) withSys(f func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // and not unlocked: the thread ends with the goroutine
-		if unix.Gettid() == os.Getpid() {
-			defer runtime.UnlockOSThread()
-			done <- n.withSys(f) // on another thread, for the first one of a process never ends
-			return
-		}
-		done <- func() error {
-			if err := n.Enter(); err != nil {
-				return err
-			}
-			if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
-				return err
-			}
-			if err := unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil {
-				return err
-			}
-			if err := unix.Mount("sysfs", "/sys", "sysfs", 0, ""); err != nil {
-				return err
-			}
-			return f()
-		}()
-	}()
-	return <-done
-}
+func (n *Node) Start(c *exec.Cmd) error { return n.DoWithSys(c.Start) }
 
 // Processes are those in the namespace.
 func (n *Node) Processes() (pids []int) {

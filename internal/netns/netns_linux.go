@@ -120,6 +120,60 @@ func (h *Handle) Enter() (err error) {
 	return nil
 }
 
+// OnOwnThread runs f on a thread that ends with it, so that f may change whatever belongs to
+// the thread. The main thread does not end with its goroutine, but would stay as f left it, so
+// it is kept busy and another one taken.
+func OnOwnThread(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() {
+			defer runtime.UnlockOSThread()
+			OnOwnThread(f)
+			return
+		}
+		f() // still locked: the thread ends with the goroutine
+	}()
+	<-done
+}
+
+// OwnMounts gives the calling thread mounts of its own: nothing mounted from here on reaches another one.
+func OwnMounts() error {
+	err := unix.Unshare(unix.CLONE_NEWNS)
+	if err == nil {
+		err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+	}
+	return err
+}
+
+// OwnSys gives the calling thread mounts of its own, whose /sys shows the interfaces of the namespace that it is in.
+func OwnSys() error {
+	err := OwnMounts()
+	if err == nil {
+		err = unix.Mount("sysfs", "/sys", "sysfs", 0, "")
+	}
+	return err
+}
+
+// DoWithSys runs f on a thread that ends with it, inside the namespace, whose interfaces it sees in /sys.
+func (h *Handle) DoWithSys(f func() error) (err error) {
+	OnOwnThread(func() {
+		if err = h.Enter(); err == nil {
+			err = OwnSys()
+		}
+		if err == nil {
+			err = f()
+		}
+	})
+	return err
+}
+
+// SetAttribute writes a file of an interface of the namespace in /sys.
+func (h *Handle) SetAttribute(iface, name, value string) error {
+	return h.DoWithSys(func() error { return os.WriteFile("/sys/class/net/"+iface+"/"+name, []byte(value), 0) })
+}
+
 // Privileged reports whether this process may make namespaces and set up networks.
 func Privileged() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}

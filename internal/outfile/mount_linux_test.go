@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/netns"
 	"pelt/internal/testenv"
 )
 
@@ -14,10 +15,7 @@ func mounted(t *testing.T, path string) {
 	t.Helper()
 	testenv.Root(t)
 	runtime.LockOSThread() // never unlocked: the mount ends with the thread
-	err := unix.Unshare(unix.CLONE_NEWNS)
-	if err == nil {
-		err = unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, "")
-	}
+	err := netns.OwnMounts()
 	if err == nil {
 		err = unix.Mount(path, path, "", unix.MS_BIND, "")
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -20,10 +19,9 @@ func Terminal(t testing.TB) (user, program *os.File) {
 	if netns.Privileged() {
 		devices = t.TempDir()
 	}
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // the thread ends with the goroutine, and the mount with the thread
-		done <- func() (err error) {
+	var err error
+	netns.OnOwnThread(func() { // the mount ends with the thread
+		err = func() (err error) {
 			if devices != "/dev" {
 				if err := mountTerminals(devices); err != nil {
 					return err
@@ -46,8 +44,8 @@ func Terminal(t testing.TB) (user, program *os.File) {
 			t.Cleanup(func() { _ = program.Close() })
 			return nil
 		}()
-	}()
-	if err := <-done; err != nil {
+	})
+	if err != nil {
 		Lacks(t, "a pseudo terminal: %v", err)
 	}
 	return user, program
@@ -55,10 +53,7 @@ func Terminal(t testing.TB) (user, program *os.File) {
 
 // mountTerminals mounts a file system of pseudo terminals that only the calling thread sees.
 func mountTerminals(at string) error {
-	err := unix.Unshare(unix.CLONE_NEWNS)
-	if err == nil {
-		err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
-	}
+	err := netns.OwnMounts()
 	if err == nil {
 		err = unix.Mount("devpts", at, "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0600")
 	}
