@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
-	"runtime"
 	"slices"
 	"testing"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/netns"
 	"pelt/internal/testenv"
 )
 
@@ -378,17 +378,13 @@ func Spoilt(packet []byte) []byte {
 
 // Pinned runs f, which is short, on a thread of one processor that waits for no usual thread.
 func Pinned(cpu int, f func()) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // and never unlocked: the thread ends
+	netns.OnOwnThread(func() {
 		var set unix.CPUSet
 		set.Set(cpu)
 		_ = unix.SchedSetaffinity(0, &set)
 		_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}, 0)
 		f()
-	}()
-	<-done
+	})
 }
 
 // TUN makes a device tun0 that nobody reads.
