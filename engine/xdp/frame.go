@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"pelt/engine"
+	"pelt/internal/checksum"
 	"pelt/measure"
 )
 
@@ -88,15 +89,16 @@ func (s shape) ipSum(frame []byte) uint32 {
 		return 0
 	}
 	ip := frame[ethernetBytes : ethernetBytes+ip4Bytes]
-	return fold(sum16(ip[:10]) + sum16(ip[12:])) // without the checksum
+	return uint32(checksum.Fold(checksum.Words(ip[:10]) + checksum.Words(ip[12:]))) // without the checksum
 }
 
 // udpSum is the sum over a stream's datagram and pseudo header (RFC 768, RFC
 // 8200 section 8.1) but for what the program adds: trial, sequence and time.
 func (s shape) udpSum(frame []byte) uint32 {
 	udp := frame[s.headerBytes()-udpBytes:][:udpBytes+s.payloadBytes]
-	sum := sum16(s.from.Addr().AsSlice()) + sum16(s.to.Addr().AsSlice()) + protocolUDP + uint32(len(udp))
-	return fold(sum + sum16(udp) + engine.Magic)
+	sum := checksum.Words(s.from.Addr().AsSlice()) + checksum.Words(s.to.Addr().AsSlice()) + protocolUDP +
+		uint32(len(udp))
+	return uint32(checksum.Fold(sum + checksum.Words(udp) + engine.Magic))
 }
 
 // ownWords returns the words of a frame's headers that differ between streams: addresses, ports and what lies
@@ -110,27 +112,6 @@ func (s shape) ownWords(frame []byte) (words [6]uint64) {
 		words[i] = binary.NativeEndian.Uint64(frame[at+8*i:])
 	}
 	return words
-}
-
-// fold brings a sum back to 16 bits.
-func fold(sum uint32) uint32 {
-	for sum > 0xffff {
-		sum = sum&0xffff + sum>>16
-	}
-	return sum
-}
-
-// sum16 adds up big endian words; an odd byte is the upper half of the last.
-// It is right up to 64 KiB.
-func sum16(b []byte) (sum uint32) {
-	for len(b) > 1 {
-		sum += uint32(binary.BigEndian.Uint16(b))
-		b = b[2:]
-	}
-	if len(b) == 1 {
-		sum += uint32(b[0]) << 8
-	}
-	return sum
 }
 
 // bins are those of the programs' histograms: BIN_BITS of shared.h.

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pelt/engine"
+	"pelt/internal/checksum"
 	"pelt/measure"
 )
 
@@ -38,14 +39,14 @@ func TestChecksums(t *testing.T) {
 			h.SendNanos >> 16, h.SendNanos >> 32} {
 			sum += uint32(w & 0xffff)
 		}
-		binary.BigEndian.PutUint16(udp[6:], ^uint16(fold(sum)))
+		binary.BigEndian.PutUint16(udp[6:], ^checksum.Fold(sum))
 		pseudo := slices.Concat(s.from.Addr().AsSlice(), s.to.Addr().AsSlice(),
 			[]byte{0, protocolUDP, byte(len(udp) >> 8), byte(len(udp))})
-		if got := fold(sum16(pseudo) + sum16(udp)); got != 0xffff {
+		if got := checksum.Fold(checksum.Words(pseudo) + checksum.Words(udp)); got != 0xffff {
 			t.Fatalf("the datagram sums up to %#x with its checksum", got)
 		}
 		if !s.six() {
-			if got := fold(sum16(b[ethernetBytes:][:ip4Bytes])); got != 0xffff {
+			if got := checksum.Fold(checksum.Words(b[ethernetBytes:][:ip4Bytes])); got != 0xffff {
 				t.Fatalf("the IPv4 header sums up to %#x", got)
 			}
 		}

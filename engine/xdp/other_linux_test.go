@@ -22,6 +22,7 @@ import (
 
 	"pelt/engine"
 	"pelt/engine/enginetest"
+	"pelt/internal/checksum"
 	"pelt/internal/kernelclock"
 	"pelt/internal/kerneltypes"
 	"pelt/internal/testenv"
@@ -69,7 +70,7 @@ func (b *bed) frame(from, to netip.AddrPort, h engine.Header, payload int) []byt
 	engine.PutHeader(udp[udpBytes:], h)
 	pseudo := append(append(from.Addr().AsSlice(), to.Addr().AsSlice()...), 0, protocolUDP, byte(len(udp)>>8),
 		byte(len(udp)))
-	binary.BigEndian.PutUint16(udp[6:], ^uint16(fold(sum16(pseudo)+sum16(udp))))
+	binary.BigEndian.PutUint16(udp[6:], ^checksum.Fold(checksum.Words(pseudo)+checksum.Words(udp)))
 	return f
 }
 
@@ -228,7 +229,7 @@ func TestStrays(t *testing.T) {
 			binary.BigEndian.PutUint16(h[2:], uint16(len(h)))
 			binary.BigEndian.PutUint16(h[6:], uint16(flags<<13|at/8))
 			binary.BigEndian.PutUint16(h[10:], 0)
-			binary.BigEndian.PutUint16(h[10:], ^uint16(fold(sum16(h[:ip4Bytes]))))
+			binary.BigEndian.PutUint16(h[10:], ^checksum.Fold(checksum.Words(h[:ip4Bytes])))
 			return f
 		}
 		b.inject(fragment(0, 40, 1), fragment(40, 72, 0))

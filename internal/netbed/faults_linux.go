@@ -17,6 +17,7 @@ import (
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/checksum"
 	"pelt/internal/netns"
 	"pelt/internal/testenv"
 )
@@ -357,18 +358,8 @@ func Datagram(from, to, flags uint16, payload []byte) []byte {
 // Spoilt gives such a packet a wrong checksum (RFC 768). A fixed one
 // would be right for one in 65536.
 func Spoilt(packet []byte) []byte {
-	length := uint32(len(packet) - 20)
-	sum := unix.IPPROTO_UDP + length
-	for i := 12; i+1 < len(packet); i += 2 { // the addresses, and all behind them
-		sum += uint32(binary.BigEndian.Uint16(packet[i:]))
-	}
-	if len(packet)%2 != 0 {
-		sum += uint32(packet[len(packet)-1]) << 8
-	}
-	for sum > 0xffff {
-		sum = sum&0xffff + sum>>16
-	}
-	wrong := ^uint16(sum) ^ 0x0101
+	sum := unix.IPPROTO_UDP + uint32(len(packet)-20) + checksum.Words(packet[12:]) // the addresses, and all behind them
+	wrong := ^checksum.Fold(sum) ^ 0x0101
 	if wrong == 0 { // says that there is none
 		wrong = 0x0202
 	}

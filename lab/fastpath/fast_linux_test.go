@@ -17,6 +17,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/checksum"
 	"pelt/internal/netns"
 	"pelt/internal/testenv"
 )
@@ -318,7 +319,7 @@ func TestLeavesToTheKernel(t *testing.T) {
 			change(udp6, func(p *packet) { p.payload = make([]byte, wanMTU) })},
 		{"a checksum left to hardware", "unsummed", edit(udp, func(b []byte) {
 			pseudo := append(append([]byte{}, b[26:34]...), 0, protocolUDP, 0, 26)
-			binary.BigEndian.PutUint16(b[40:], sum16(pseudo))
+			binary.BigEndian.PutUint16(b[40:], checksum.Fold(checksum.Words(pseudo)))
 		})},
 	} {
 		t.Run(c.name, func(t *testing.T) {

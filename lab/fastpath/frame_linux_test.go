@@ -5,6 +5,8 @@ package fastpath
 import (
 	"encoding/binary"
 	"net/netip"
+
+	"pelt/internal/checksum"
 )
 
 // packet is a frame of a flow, laid out without any of what the program does.
@@ -49,7 +51,7 @@ func (p packet) frame() []byte {
 	addresses := append(p.from.Addr().AsSlice(), p.to.Addr().AsSlice()...)
 	pseudo := append(addresses, 0, p.protocol(), byte(len(segment)>>8), byte(len(segment)))
 	if !p.unsummed {
-		sum := ^sum16(append(pseudo, segment...))
+		sum := ^checksum.Fold(checksum.Words(append(pseudo, segment...)))
 		if sum == 0 && !p.tcp {
 			sum = 0xffff
 		}
@@ -66,18 +68,6 @@ func (p packet) frame() []byte {
 	}
 	header := append([]byte{0x45, 0, byte((20 + len(segment)) >> 8), byte(20 + len(segment)), 0x12, 0x34, 0x40, 0,
 		hops, p.protocol(), 0, 0}, addresses...)
-	be.PutUint16(header[10:], ^sum16(header))
+	be.PutUint16(header[10:], ^checksum.Fold(checksum.Words(header)))
 	return append(append(append(frame, 0x08, 0x00), header...), segment...)
-}
-
-// sum16 is the sum of a checksum (RFC 1071).
-func sum16(b []byte) uint16 {
-	sum := uint32(0)
-	for i, c := range b {
-		sum += uint32(c) << (8 * uint(1-i%2))
-	}
-	for sum>>16 != 0 {
-		sum = sum&0xffff + sum>>16
-	}
-	return uint16(sum)
 }

@@ -2,6 +2,8 @@ package userlink
 
 import (
 	"encoding/binary"
+
+	"pelt/internal/checksum"
 )
 
 // A TAP's frame has struct virtio_net_hdr before it (virtio 1.2, section 5.1.6),
@@ -125,17 +127,17 @@ func (p *packet) part(out []byte, from, to int) {
 		binary.BigEndian.PutUint16(head[2:], uint16(len(head)+transport))
 		binary.BigEndian.PutUint16(head[4:], binary.BigEndian.Uint16(head[4:])+uint16(from))
 		binary.BigEndian.PutUint16(head[10:], 0)
-		binary.BigEndian.PutUint16(head[10:], ^fold(sum16(head)))
-		pseudo = sum16(head[12:20])
+		binary.BigEndian.PutUint16(head[10:], ^checksum.Fold(checksum.Words(head)))
+		pseudo = checksum.Words(head[12:20])
 	} else {
 		binary.BigEndian.PutUint16(g[ip+4:], uint16(p.checkAt-ip-ip6Bytes+transport))
-		pseudo = sum16(g[ip+8 : ip+40])
+		pseudo = checksum.Words(g[ip+8 : ip+40])
 	}
 	// The transport checksum is the kernel's to complete: what stands there is
 	// the sum of the pseudo header.
 	if p.gsoType == gsoUDP {
 		binary.BigEndian.PutUint16(g[p.checkAt+4:], uint16(transport))
-		binary.BigEndian.PutUint16(g[p.checkAt+6:], fold(pseudo+protocolUDP+uint32(transport)))
+		binary.BigEndian.PutUint16(g[p.checkAt+6:], checksum.Fold(pseudo+protocolUDP+uint32(transport)))
 		return
 	}
 	tcp := g[p.checkAt:]
@@ -146,7 +148,7 @@ func (p *packet) part(out []byte, from, to int) {
 	if from > 0 {
 		tcp[13] &^= 0x80 // CWR is the first one's, RFC 3168 section 6.1.2
 	}
-	binary.BigEndian.PutUint16(tcp[16:], fold(pseudo+protocolTCP+uint32(transport)))
+	binary.BigEndian.PutUint16(tcp[16:], checksum.Fold(pseudo+protocolTCP+uint32(transport)))
 }
 
 // partBytes is the room that part needs.
@@ -161,7 +163,7 @@ func flip(buf []byte, bit int) {
 	if buf[0]&needsChecksum != 0 {
 		start, offset := int(binary.NativeEndian.Uint16(buf[6:])), int(binary.NativeEndian.Uint16(buf[8:]))
 		if start+offset+2 <= len(f) {
-			sum := ^fold(sum16(f[start:]))
+			sum := ^checksum.Fold(checksum.Words(f[start:]))
 			if sum == 0 && offset == 6 { // of UDP: 0 says that there is none
 				sum = 0xffff
 			}
@@ -173,24 +175,4 @@ func flip(buf []byte, bit int) {
 	if bit/8 < len(f) {
 		f[bit/8] ^= 1 << (bit % 8)
 	}
-}
-
-// fold brings a sum back to 16 bits.
-func fold(sum uint32) uint16 {
-	for sum > 0xffff {
-		sum = sum&0xffff + sum>>16
-	}
-	return uint16(sum)
-}
-
-// sum16 adds up big endian words; an odd byte is the upper half of the last.
-func sum16(b []byte) (sum uint32) {
-	for len(b) > 1 {
-		sum += uint32(binary.BigEndian.Uint16(b))
-		b = b[2:]
-	}
-	if len(b) == 1 {
-		sum += uint32(b[0]) << 8
-	}
-	return sum
 }

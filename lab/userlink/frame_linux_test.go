@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pelt/internal/checksum"
 )
 
 // buffer makes a buffer of segments as a kernel hands it to a TAP.
@@ -73,15 +75,15 @@ func check(t *rapid.T, out []byte, six, tcp bool) []byte {
 		if got := int(binary.BigEndian.Uint16(f[at+4:])); got != len(f)-at-ip6Bytes {
 			t.Fatalf("the IPv6 header says %d B of %d", got, len(f)-at-ip6Bytes)
 		}
-		pseudo = sum16(f[at+8 : at+40])
+		pseudo = checksum.Words(f[at+8 : at+40])
 	} else {
 		if got := int(binary.BigEndian.Uint16(f[at+2:])); got != len(f)-at {
 			t.Fatalf("the IPv4 header says %d B of %d", got, len(f)-at)
 		}
-		if fold(sum16(f[at:start])) != 0xffff {
+		if checksum.Fold(checksum.Words(f[at:start])) != 0xffff {
 			t.Fatal("a wrong IPv4 checksum")
 		}
-		pseudo = sum16(f[at+12 : at+20])
+		pseudo = checksum.Words(f[at+12 : at+20])
 	}
 	protocol := uint32(protocolUDP)
 	headers := start + udpBytes
@@ -90,7 +92,7 @@ func check(t *rapid.T, out []byte, six, tcp bool) []byte {
 	} else if got := int(binary.BigEndian.Uint16(f[start+4:])); got != len(f)-start {
 		t.Fatalf("the UDP header says %d B of %d", got, len(f)-start)
 	}
-	if fold(pseudo+protocol+uint32(len(f)-start)+sum16(f[start:])) != 0xffff {
+	if checksum.Fold(pseudo+protocol+uint32(len(f)-start)+checksum.Words(f[start:])) != 0xffff {
 		t.Fatal("a wrong transport checksum")
 	}
 	return f[headers:]

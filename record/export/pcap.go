@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 
+	"pelt/internal/checksum"
 	"pelt/record"
 )
 
@@ -111,7 +112,7 @@ func frame(b []byte, f *record.Flow, p *record.Packets) int {
 			copy(ip[12+4*i:], net[:])
 			ip[15+4*i] = 2*host + end
 		}
-		binary.BigEndian.PutUint16(ip[10:], ipSum(ip[:20]))
+		binary.BigEndian.PutUint16(ip[10:], ^checksum.Fold(checksum.Words(ip[:20])))
 		udp = ip[20:]
 	}
 	binary.BigEndian.PutUint16(udp, fromPort+p.Stream)
@@ -122,16 +123,4 @@ func frame(b []byte, f *record.Flow, p *record.Packets) int {
 		udp[6], udp[7] = 0xff, 0xff // there must be one (RFC 8200 section 8.1), and nobody can check it
 	}
 	return len(b) - len(udp) + udpBytes + testBytes
-}
-
-// ipSum is the check sum of an IPv4 header whose own field is zero (RFC 1071).
-func ipSum(b []byte) uint16 {
-	sum := uint32(0)
-	for i := 0; i < len(b); i += 2 {
-		sum += uint32(binary.BigEndian.Uint16(b[i:]))
-	}
-	for sum > 0xffff {
-		sum = sum>>16 + sum&0xffff
-	}
-	return ^uint16(sum)
 }
