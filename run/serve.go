@@ -178,25 +178,19 @@ func brakeMemory(clients float64) {
 func dataPortFree(listen netip.Addr, port int) error {
 	at := netip.AddrPortFrom(listen, uint16(port))
 	busy := func(kind string, err error) error {
+		if system, ok := errors.AsType[*os.SyscallError](err); ok {
+			err = system.Err
+		}
 		return words.Errorf("data port %d/%s cannot be opened: %w; end what uses it, or choose another --port", port,
 			kind, err)
 	}
 	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(at))
 	if err != nil {
-		return busy("tcp", systemWord(err))
+		return busy("tcp", err)
 	}
 	u, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
 	if err != nil {
-		return errors.Join(busy("udp", systemWord(err)), l.Close())
+		return errors.Join(busy("udp", err), l.Close())
 	}
 	return errors.Join(u.Close(), l.Close())
-}
-
-// systemWord is the system's own word in a network error.
-func systemWord(err error) error {
-	var system *os.SyscallError
-	if errors.As(err, &system) {
-		return system.Err
-	}
-	return err
 }
