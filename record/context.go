@@ -3,7 +3,6 @@ package record
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"pelt/model"
@@ -145,46 +144,21 @@ func context(k kind, body []byte) (Block, error) {
 	if err := json.Unmarshal(body, b); err != nil {
 		return nil, err
 	}
-	switch b := b.(type) {
-	case *Header:
-		plain(&b.Format, &b.Run, &b.Tool.Version, &b.Target)
-	case *Trial:
-		cell := model.Cell{}
-		for k, v := range b.Cell {
-			plain(&k, &v.Text)
-			cell[k] = v
+	model.Printable(b, false)
+	t, ok := b.(*Trial)
+	if !ok {
+		return b, nil
+	}
+	if t.Cell == nil {
+		t.Cell = model.Cell{}
+	}
+	seen := map[uint16]bool{}
+	for _, f := range t.Flows {
+		if f.Streams < 1 || f.Streams > model.MaxStreams || f.PayloadBytes < 0 || f.PayloadBytes > 1<<16 ||
+			seen[f.Flow] {
+			return nil, fmt.Errorf("flow %d of trial %d is none", f.Flow, t.Trial)
 		}
-		b.Cell = cell
-		seen := map[uint16]bool{}
-		for i := range b.Flows {
-			f := &b.Flows[i]
-			plain(&f.Name, &f.From, &f.To, &f.FromHost, &f.ToHost)
-			if f.Streams < 1 || f.Streams > model.MaxStreams || f.PayloadBytes < 0 || f.PayloadBytes > 1<<16 ||
-				seen[f.Flow] {
-				return nil, fmt.Errorf("flow %d of trial %d is none", f.Flow, b.Trial)
-			}
-			seen[f.Flow] = true
-		}
-	case *Closed:
-		state := string(b.State)
-		plain(&state)
-		for i := range b.Why {
-			r := &b.Why[i]
-			plain(&r.Code, &r.Flow, &r.Node, &r.Link, &r.Name, &r.Text)
-		}
-		b.State = model.State(state)
+		seen[f.Flow] = true
 	}
 	return b, nil
-}
-
-// plain takes out what could steer a terminal.
-func plain(texts ...*string) {
-	for _, t := range texts {
-		*t = strings.Map(func(r rune) rune {
-			if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-				return -1
-			}
-			return r
-		}, *t)
-	}
 }

@@ -198,25 +198,19 @@ func readable(length int64, line int, most int64) error {
 }
 
 // Discard removes the run, and closes it.
-func (r *Run) Discard() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.file == nil {
-		return nil
-	}
-	err := errors.Join(os.Remove(r.file.Name()), closeLocked(r.file.File)) // locked until it is gone
-	r.file = nil
-	return err
-}
+func (r *Run) Discard() error { return r.close(os.Remove) }
 
 // Close releases the run; it may be called more than once.
-func (r *Run) Close() error {
+func (r *Run) Close() error { return r.close(func(string) error { return nil }) }
+
+// close closes the run after a last act on its file, which is locked until then.
+func (r *Run) close(last func(path string) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.file == nil {
 		return nil
 	}
-	err := closeLocked(r.file.File)
+	err := errors.Join(last(r.file.Name()), closeLocked(r.file.File))
 	r.file = nil
 	return err
 }
