@@ -184,7 +184,7 @@ func TestWords(t *testing.T) {
 	}
 	hostile := "host; rm -rf $HOME '\x1b[31m\u202e\n"
 	got := say("explain", Next, "run", hostile).Command()
-	if want := `pelt explain 'host; rm -rf $HOME '\''·[31m· '`; got != want {
+	if want := `pelt explain 'host; rm -rf $HOME '\''�[31m� '`; got != want {
 		t.Errorf("%q; want %q", got, want)
 	}
 }

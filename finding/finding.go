@@ -17,7 +17,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"pelt/model"
 	"pelt/table"
@@ -215,7 +214,7 @@ func (f Finding) W(name string) string {
 	if !ok {
 		return "<no " + name + ">"
 	}
-	return printable(word)
+	return model.PrintableText(word)
 }
 
 func (f Finding) lookUp(name string) (word string, ok bool) {
@@ -241,18 +240,6 @@ func pathTo(l words.Language, target string) string {
 		return target
 	}
 	return l.Sayf("The path to %s", target)
-}
-
-func printable(word string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), r == unicode.ReplacementChar:
-			return '·'
-		}
-		return r
-	}, strings.ToValidUTF8(word, "·"))
 }
 
 // ShellWord quotes a word of a command, so that it may be pasted into a shell.

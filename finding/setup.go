@@ -24,7 +24,7 @@ func commandRule(rows []table.Row) []Finding {
 func CommandLine(args []string) string {
 	words := []string{"pelt"}
 	for _, a := range args {
-		words = append(words, ShellWord(printable(a)))
+		words = append(words, ShellWord(model.PrintableText(a)))
 	}
 	return strings.Join(words, " ")
 }
