@@ -249,10 +249,5 @@ func clip(s string) string {
 	if len(runes) > mostText {
 		runes = append(runes[:mostText], '…')
 	}
-	for i, r := range runes {
-		if r < ' ' || r == 0x7f {
-			runes[i] = ' '
-		}
-	}
-	return string(runes)
+	return model.PrintableText(string(runes))
 }
