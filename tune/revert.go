@@ -13,7 +13,7 @@ import (
 // a process that died in Apply or Revert. ErrNothing says that the journal holds nothing.
 func (t *Tuner) Revert(force bool) (done []Done, err error) {
 	if len(t.journal.steps) == 0 {
-		return nil, oneLine(errors.Join(ErrNothing, t.journal.endIfEmpty()))
+		return nil, errors.Join(ErrNothing, t.journal.endIfEmpty())
 	}
 	var errs []error
 	for _, s := range slices.Backward(slices.Clone(t.journal.steps)) {
@@ -27,7 +27,7 @@ func (t *Tuner) Revert(force bool) (done []Done, err error) {
 		}
 		errs = append(errs, err)
 	}
-	return done, oneLine(errors.Join(append(errs, t.journal.endIfEmpty())...))
+	return done, errors.Join(append(errs, t.journal.endIfEmpty())...)
 }
 
 func (t *Tuner) undo(s Step, force bool) (Done, error) {

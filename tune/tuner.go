@@ -144,7 +144,7 @@ const (
 )
 
 // Apply makes all changes that follow from a run ("" for none), or none of them: if one cannot be made, those before
-// it are taken back, and the error says which and why in one line. What has its value already is left alone and not in
+// it are taken back, and the error says which and why. What has its value already is left alone and not in
 // the journal.
 func (t *Tuner) Apply(changes []Change, run string) ([]Done, error) {
 	steps, done, err := t.plan(changes, run)
@@ -265,23 +265,10 @@ func (t *Tuner) make(s Step) error {
 func (t *Tuner) takeBack(why error, steps, former []Step) error {
 	if err := t.rollBack(steps, former); err != nil {
 		return words.Errorf("%w; and of what was changed before, not all could be restored (pelt tune show lists "+
-			"it): %w", why, oneLine(err))
+			"it): %w", why, err)
 	}
 	return words.Errorf("%w; nothing is changed", why)
 }
-
-// oneLine returns errors that are joined with a text of one line.
-func oneLine(err error) error {
-	if err == nil {
-		return nil
-	}
-	return lines{err}
-}
-
-type lines struct{ error }
-
-func (l lines) Error() string { return strings.ReplaceAll(l.error.Error(), "\n", "; ") }
-func (l lines) Unwrap() error { return l.error }
 
 // rollBack takes back what was made of steps, one of them perhaps in part, and makes the journal what it was.
 func (t *Tuner) rollBack(steps, former []Step) error {
