@@ -41,6 +41,14 @@ func parts(err error) []error {
 	return nil
 }
 
+// Line says an error in one line; "" for none.
+func (l Language) Line(err error) string {
+	if err == nil {
+		return ""
+	}
+	return strings.Join(strings.FieldsFunc(l.Error(err), func(r rune) bool { return r == '\n' }), l.Say("; "))
+}
+
 // Error says an error in the language. Its parts that the table lacks stay in English.
 func (l Language) Error(err error) string {
 	text := err.Error()

@@ -249,7 +249,7 @@ func (l *loop) judged(doc *model.Document, err error) (outcome string) {
 // sentence says what a run showed.
 func sentence(l words.Language, doc model.Document, outcome string, err error) string {
 	if err != nil {
-		return oneLine(l, err)
+		return l.Line(err)
 	}
 	if outcome == notValid && len(doc.Results) == 1 {
 		return finding.WhyIn(l, doc.Results[0].Why)

@@ -142,16 +142,11 @@ func exitFor(err error, stderr io.Writer) int {
 		return exitInterrupted
 	}
 	l := spoken()
-	say(stderr, l.Sayf("pelt: %s", oneLine(l, err)))
+	say(stderr, l.Sayf("pelt: %s", l.Line(err)))
 	if isUsage(err) {
 		return exitUsage
 	}
 	return exitError
-}
-
-// oneLine is what an error says, in one line.
-func oneLine(l words.Language, err error) string {
-	return strings.Join(strings.FieldsFunc(l.Error(err), func(r rune) bool { return r == '\n' }), l.Say("; "))
 }
 
 func isUsage(err error) bool {

@@ -158,14 +158,6 @@ func (a asked) args() []string {
 	return args
 }
 
-// problem is an error in one line.
-func problem(l words.Language, err error) string {
-	if err == nil {
-		return ""
-	}
-	return strings.ReplaceAll(l.Error(err), "\n", l.Say("; "))
-}
-
 func (s *Server) newTest(w http.ResponseWriter, r *http.Request) {
 	values := r.URL.Query()
 	if values.Get("test") == "" && len(s.o.Offers) > 0 {
@@ -189,7 +181,7 @@ func (s *Server) checkTest(w http.ResponseWriter, r *http.Request) {
 	a, err := s.ask(r.PostForm)
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]string{"command": finding.CommandLine(a.args()),
-		"problem": problem(of(r), err)})
+		"problem": of(r).Line(err)})
 }
 
 func (s *Server) startTest(w http.ResponseWriter, r *http.Request) {
@@ -199,12 +191,12 @@ func (s *Server) startTest(w http.ResponseWriter, r *http.Request) {
 func (s *Server) begin(w http.ResponseWriter, r *http.Request, form url.Values) {
 	a, err := s.ask(form)
 	if err != nil {
-		s.showForm(w, r, http.StatusUnprocessableEntity, form, problem(of(r), err))
+		s.showForm(w, r, http.StatusUnprocessableEntity, form, of(r).Line(err))
 		return
 	}
 	t, err := s.tests.start(a.args(), form.Get("code"), of(r), form)
 	if err != nil {
-		s.showForm(w, r, http.StatusConflict, form, problem(of(r), err))
+		s.showForm(w, r, http.StatusConflict, form, of(r).Line(err))
 		return
 	}
 	http.Redirect(w, r, "/test/"+t.ID, http.StatusSeeOther)

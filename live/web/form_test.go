@@ -49,8 +49,8 @@ func TestForm(t *testing.T) {
 		}
 		a, err := s.ask(form)
 		if got := finding.CommandLine(a.args()); got != c.command && a.offer.Command != "" ||
-			problem(words.English, err) != c.problem {
-			t.Errorf("%s:\n%s\n%q, want\n%s\n%q", c.form, got, problem(words.English, err), c.command, c.problem)
+			words.English.Line(err) != c.problem {
+			t.Errorf("%s:\n%s\n%q, want\n%s\n%q", c.form, got, words.English.Line(err), c.command, c.problem)
 		}
 	}
 }
