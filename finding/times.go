@@ -141,9 +141,6 @@ func TimesMetrics(rows []table.Row) []string {
 	return []string{"loss_ratio", "throughput_pps", "goodput_bps", DelayOf(rows)}
 }
 
-// fewestCycles is from how many runs on changes are told from chance.
-const fewestCycles = change.FewestValues
-
 // overRuns says how several runs of one plan went, and what changed from some run on. rows are those of RowsOfRuns.
 func overRuns(runs []*model.Document, rows []table.Row) []Finding {
 	measured := map[int]bool{}
@@ -158,8 +155,8 @@ func overRuns(runs []*model.Document, rows []table.Row) []Finding {
 	}
 	out := append([]Finding{answer}, timesChanges(rows, groups)...)
 	switch n := len(measured); {
-	case n < fewestCycles:
-		out = append(out, say("times.few", Doubt, "more_count", fewestCycles-n))
+	case n < change.FewestValues:
+		out = append(out, say("times.few", Doubt, "more_count", change.FewestValues-n))
 	case len(out) == 1:
 		out = append(out, say("times.steady", Fact))
 	}
