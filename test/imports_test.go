@@ -56,7 +56,7 @@ var layers = map[string][]string{
 		"lab/impair", "lab/routerlog", "lab/userlink"},
 	"lab/fastpath":  {"internal/kerneltypes"},
 	"lab/routerlog": {},
-	"lab/userlink":  {"internal/checksum", "lab/impair"},
+	"lab/userlink":  {"internal/checksum", "internal/kernelclock", "lab/impair"},
 	"lab/impair":    {"unit", "words"},
 	"fleet": {"engine", "finding", "internal/bind", "internal/cpace", "internal/icmp", "model", "observe/counters", "unit",
 		"words"},

@@ -3,8 +3,7 @@ package userlink
 import (
 	"encoding/binary"
 
-	"golang.org/x/sys/unix"
-
+	"pelt/internal/kernelclock"
 	"pelt/lab/impair"
 )
 
@@ -178,12 +177,8 @@ func (o *watch) room(memory *budget) bool {
 	return true
 }
 
-// Now is CLOCK_MONOTONIC in ns, which all processes of a machine share.
-func Now() uint64 {
-	var t unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // the clock exists on every Linux
-	return uint64(t.Nano())
-}
+// Now is a time in ns that all processes of a machine share.
+func Now() uint64 { return kernelclock.Now() }
 
 // dissected is what a frame says of a UDP datagram, or of a part of one, or of a segment of TCP.
 type dissected struct {
