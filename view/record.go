@@ -51,7 +51,7 @@ func recordTables(d contents.Document) []Section {
 			flows.add(trial, g.Name, fmt.Sprintf("%s #%d", t.Cell.Key(), t.Repeat+1), t.Flows[i].PayloadBytes,
 				g.Packets, g.Dropped, float64(g.Bytes)/float64(g.Packets), lost, g.DurationS, state)
 			for _, l := range g.Losses {
-				losses.add(trial, g.Name, int(l.Stream), fmt.Sprint(l.From), l.Count)
+				losses.add(trial, g.Name, l.Stream, fmt.Sprint(l.From), l.Count)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"pelt/record"
+	"pelt/model"
 	"pelt/record/contents"
 	"pelt/render"
 	"pelt/test/golden"
@@ -29,7 +30,7 @@ func TestRecord(t *testing.T) {
 func records() []contents.Document {
 	all := []contents.Document{
 		{Bytes: 9, Fault: &record.CutError{At: 9, Why: "its end is missing"}, Trials: []contents.Trial{
-			{Of: []contents.Figures{{Lost: 2, Losses: []contents.Run{{From: 1, Count: 2}}}}}}},
+			{Of: []contents.Figures{{Lost: 2, Losses: []model.Span{{From: 1, Count: 2}}}}}}},
 		{Bytes: 9, Whole: true,
 			Trials: []contents.Trial{{NotKept: true, Of: []contents.Figures{{AttemptedKnown: true}}}}},
 	}

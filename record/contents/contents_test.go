@@ -55,7 +55,7 @@ func TestFigures(t *testing.T) {
 	if !g.AttemptedKnown || g.Attempted != 12 || g.Received != 7 || g.Lost != 5 || g.Duplicates != 1 || g.Packets != 8 {
 		t.Errorf("figures %+v", g)
 	}
-	if want := []Run{{0, 6, 3}, {0, 10, 2}}; !slices.Equal(g.Losses, want) || g.LossRuns != 2 {
+	if want := []model.Span{{From: 6, Count: 3}, {From: 10, Count: 2}}; !slices.Equal(g.Losses, want) || g.LossRuns != 2 {
 		t.Errorf("lost %+v, want %+v", g.Losses, want)
 	}
 	if g.DurationS != 70e-6 {
@@ -127,7 +127,7 @@ func TestNothingTakesNoMemory(t *testing.T) {
 	if used := after.TotalAlloc - before.TotalAlloc; err != nil || len(d.Trials) != 20 || used > 5<<20 {
 		t.Errorf("%d trials without a packet took %d B to read, %v", len(d.Trials), used, err)
 	}
-	if g := d.Trials[19].Of[0]; g.Lost != 5 || !slices.Equal(g.Losses, []Run{{7, 0, 5}}) {
+	if g := d.Trials[19].Of[0]; g.Lost != 5 || !slices.Equal(g.Losses, []model.Span{{Stream: 7, Count: 5}}) {
 		t.Errorf("figures %+v", g)
 	}
 }

@@ -45,14 +45,7 @@ type Figures struct {
 	Lost           uint64  `json:"lost_packets"` // among them are those that the record misses
 	DurationS      float64 `json:"duration_s"`   // from the first packet to the last
 
-	Losses   []Run  `json:"losses"` // runs of successive lost sequences: the first of them
-	LossRuns uint64 `json:"loss_run_count"`
-	Unlisted uint64 `json:"losses_unlisted,omitempty"` // lost packets that are in no run, for want of room
-}
-
-// Run is a run of successive sequences of a stream that were lost.
-type Run struct {
-	Stream uint16 `json:"stream"`
-	From   uint64 `json:"from"`
-	Count  uint64 `json:"count"`
+	Losses   []model.Span `json:"losses"` // runs of successive lost sequences: the first of them
+	LossRuns uint64       `json:"loss_run_count"`
+	Unlisted uint64       `json:"losses_unlisted,omitempty"` // lost packets that are in no run, for want of room
 }

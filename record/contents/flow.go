@@ -24,7 +24,7 @@ type flow struct {
 
 func newFlow(c record.Flow, listBytes int) *flow {
 	return &flow{context: c, listBytes: listBytes, next: make([]int64, c.Streams),
-		figures: Figures{Flow: c.Flow, Name: c.Name, Losses: []Run{}}}
+		figures: Figures{Flow: c.Flow, Name: c.Name, Losses: []model.Span{}}}
 }
 
 func (f *flow) add(p *record.Packets, bytes int64) {
@@ -86,6 +86,6 @@ func (g *Figures) lost(stream int, from, count uint64) {
 		return
 	}
 	if g.LossRuns++; len(g.Losses) < mostRuns {
-		g.Losses = append(g.Losses, Run{uint16(stream), from, count})
+		g.Losses = append(g.Losses, model.Span{Stream: stream, From: from, Count: count})
 	}
 }
