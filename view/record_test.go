@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"pelt/record"
 	"pelt/model"
+	"pelt/record"
 	"pelt/record/contents"
 	"pelt/render"
 	"pelt/test/golden"
