@@ -290,8 +290,7 @@ var (
 )
 
 func closedOr(err error) error {
-	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, net.ErrClosed) {
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() || errors.Is(err, net.ErrClosed) {
 		return err
 	}
 	return errClosed

@@ -37,8 +37,7 @@ func changed(t topologySpec, made, plans []linkPlan, changes []model.Link) (next
 		eachDirection(t, where, func(link, direction int) {
 			l, applyErr := c.Apply(next[link].Toward[direction])
 			if applyErr != nil {
-				var field *model.FieldError
-				if errors.As(applyErr, &field) {
+				if field, ok := errors.AsType[*model.FieldError](applyErr); ok {
 					applyErr = field.Unwrap()
 				}
 				err = linkError(where, applyErr)

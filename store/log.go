@@ -262,8 +262,7 @@ func readRecord(line []byte, d *model.Document, open *trials, label *Label) erro
 // oneLineJSON decodes one line of a log.
 func oneLineJSON(line []byte, v any) error {
 	err := json.Unmarshal(line, v)
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) {
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("%s: want %s, not a JSON %s", kind.Field, kind.Type, kind.Value)
 	}
 	return err

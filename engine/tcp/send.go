@@ -163,8 +163,7 @@ func (e *end) waitExactly(timer *time.Timer, until int64) bool {
 
 // streamError returns the errno name and the sentence of why a stream ended early.
 func streamError(err error) (name, text string) {
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return engine.ErrnoName(errno), errno.Error()
 	}
 	return err.Error(), err.Error()

@@ -113,8 +113,7 @@ func causeName(err error) string {
 	if isQueueFull(err) {
 		return "ENOBUFS"
 	}
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return engine.ErrnoName(errno)
 	}
 	return err.Error()

@@ -153,8 +153,7 @@ func (e *Sockets) dial(host engine.Host) (err error) {
 
 // openError says what to do where a route of this host refuses an address.
 func openError(peer netip.AddrPort, err error) error {
-	var call *os.SyscallError
-	if errors.As(err, &call) && call.Syscall == "connect" {
+	if call, ok := errors.AsType[*os.SyscallError](err); ok && call.Syscall == "connect" {
 		for _, refused := range []error{syscall.EINVAL, syscall.EACCES, syscall.EHOSTUNREACH, syscall.ENETUNREACH} {
 			if errors.Is(err, refused) {
 				return &engine.Fault{Why: model.NewReason(model.RouteRefusesUDP, "peer", peer, "text", call.Err,

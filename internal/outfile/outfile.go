@@ -154,8 +154,7 @@ func SyncDir(dir string) error {
 
 // Cause drops the path that an os error shows: the caller names the file.
 func Cause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}
 	return err
