@@ -35,9 +35,6 @@ func (c *Client) Near(p model.Protocol) engine.Engine { return maker{string(p), 
 // Far makes ends that stand for the server.
 func (c *Client) Far(p model.Protocol) engine.Engine { return maker{string(p), c.openFar} }
 
-// Close frees what the ends share. They must be closed before.
-func (c *Client) Close() error { return c.udp.Close() }
-
 // test is one test of iperf3: the flows of one trial, one in each direction at most.
 type test struct {
 	client *Client

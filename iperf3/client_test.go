@@ -190,9 +190,6 @@ const counted = `{"cpu_util_total":1,"cpu_util_user":0,"cpu_util_system":1,"send
 func (s *server) trial(t *testing.T) enginetest.Trial {
 	c := NewClient(s.at, "")
 	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
 		if len(c.legs) > 0 {
 			t.Error("a test is left")
 		}

@@ -116,7 +116,7 @@ func Listen(c ServerConfig) (*Server, error) {
 func (s *Server) Port() uint16 { return uint16(s.listener.Addr().(*net.TCPAddr).Port) }
 
 // Serve serves until ctx ends. Then no client is left.
-func (s *Server) Serve(ctx context.Context) error {
+func (s *Server) Serve(ctx context.Context) {
 	var serving sync.WaitGroup
 	serving.Go(s.readRequests)
 	defer context.AfterFunc(ctx, func() {
@@ -137,7 +137,6 @@ func (s *Server) Serve(ctx context.Context) error {
 		serving.Go(func() { s.serve(ctx, newSession(s, c, number)) })
 	}
 	serving.Wait()
-	return s.udp.Close()
 }
 
 // come notes a client that has not said what it wants.

@@ -90,13 +90,11 @@ func startServer(t *testing.T, sessions int) *Server {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	over := make(chan error, 1)
-	go func() { over <- s.Serve(ctx) }()
+	var serving sync.WaitGroup
+	serving.Go(func() { s.Serve(ctx) })
 	t.Cleanup(func() {
 		stop()
-		if err := <-over; err != nil {
-			t.Error(err)
-		}
+		serving.Wait()
 	})
 	return s
 }

@@ -39,7 +39,6 @@ func openIperf(ctx context.Context, server string, p model.Plan, o Options) (*si
 	s.nodes = []node{{name: model.Sender, end: true},
 		{name: model.Receiver, end: true, address: func(int) netip.Addr { return far.Addr() }}}
 	client := iperf3.NewClient(far, p.Device)
-	s.onClose(client.Close)
 	return s, s.joinIperf(ctx, o, iperfPeer{model.Receiver, far.Addr(), far.String(), p.Device},
 		map[string]engine.Engine{"udp": client.Near(model.UDP), "tcp": client.Near(model.TCP)},
 		map[string]engine.Engine{"udp": client.Far(model.UDP), "tcp": client.Far(model.TCP)})

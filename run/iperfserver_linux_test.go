@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,14 +40,10 @@ func TestIperfClientsTogether(t *testing.T) {
 				t.Fatal(err)
 			}
 			ctx, stop := context.WithCancel(t.Context())
-			over := make(chan error, 1)
-			go func() { over <- s.server.Serve(ctx) }()
-			defer func() {
-				stop()
-				if err := <-over; err != nil {
-					t.Error(err)
-				}
-			}()
+			var serving sync.WaitGroup
+			serving.Go(func() { s.server.Serve(ctx) })
+			defer serving.Wait()
+			defer stop()
 			for _, one := range c.clients {
 				d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(one.from)}}
 				conn, err := d.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.server.Port()))

@@ -73,8 +73,8 @@ func openLoopback(ctx context.Context, p model.Plan, o Options) (*site, error) {
 func (s *site) agentHere(name string, host engine.Host, o Options, sockets udp.Config,
 	describe func(*model.Host)) (fleet.AgentConfig, *xdp.Engine) {
 	config := fleet.AgentConfig{Node: name, Host: host, Version: o.Version, Recording: o.records.agent()}
-	config, frames, free := endAgent(config, sockets, s.kernelOfThisMachine(), describe)
-	s.onClose(free)
+	config, frames := endAgent(config, sockets, s.kernelOfThisMachine(), describe)
+	s.onClose(frames.Close)
 	return config, frames
 }
 

@@ -51,10 +51,10 @@ func (o EndOptions) agent(node string, port int, kernel *observe.Kernel, describ
 	brakeMemory(o.Limits.MemoryBytes)
 	agent := fleet.AgentConfig{Node: node, Version: o.Version, Host: engine.ThisHost{}, Recording: newFarRecording,
 		Limits: o.Limits, Calls: o.Calls}
-	agent, frames, free := endAgent(agent, udp.Config{Listen: netip.AddrPortFrom(o.Listen, uint16(port))}, kernel,
+	agent, frames := endAgent(agent, udp.Config{Listen: netip.AddrPortFrom(o.Listen, uint16(port))}, kernel,
 		describe)
 	frames.CablesOnly = !o.XDP
-	return agent, free, nil
+	return agent, frames.Close, nil
 }
 
 // JoinOptions are how this host joins a fleet.
@@ -128,7 +128,7 @@ func Serve(ctx context.Context, o ServeOptions) error {
 		if err != nil {
 			return errors.Join(err, free(), kernel.Close())
 		}
-		serving.Go(func() { _ = s.server.Serve(ctx) })
+		serving.Go(func() { s.server.Serve(ctx) })
 	}
 	err := fleet.Serve(ctx, fleet.ServeConfig{
 		HubConfig: fleet.HubConfig{Listen: netip.AddrPortFrom(o.Listen, uint16(o.Port)), Code: o.Code,

@@ -193,10 +193,10 @@ func (s *site) reconnect(ctx context.Context) error {
 }
 
 // endAgent makes config the agent of an end, with engines that are bound to its host's
-// namespace; free ends them once the agent is closed. describe adds to what the host tells
+// namespace; frames is closed after the agent. describe adds to what the host tells
 // of itself. sockets say where the ends are reached, and how they call.
 func endAgent(config fleet.AgentConfig, sockets udp.Config, kernel *observe.Kernel,
-	describe func(*model.Host)) (_ fleet.AgentConfig, frames *xdp.Engine, free func() error) {
+	describe func(*model.Host)) (_ fleet.AgentConfig, frames *xdp.Engine) {
 	u, t := udp.New(sockets), tcp.New(tcp.Config{Listen: sockets.Listen, Loaded: sockets.Listen.Port() != 0,
 		Device: sockets.Device})
 	x := xdp.New(u)
@@ -207,7 +207,7 @@ func endAgent(config fleet.AgentConfig, sockets udp.Config, kernel *observe.Kern
 		return h
 	}
 	config.Watch = watchOf(observe.Observer{Do: config.Host.Do, Kernel: kernel, Device: sockets.Device}, describe)
-	return config, x, func() error { return errors.Join(x.Close(), u.Close()) }
+	return config, x
 }
 
 // watchOf returns what makes the parts that watch a host.

@@ -18,8 +18,6 @@ import (
 // an unconnected socket, and what does not come from the peer is ignored.
 type portable struct{ address netip.Addr } // where listening ends are reached; invalid: at all of the host's
 
-func (portable) close() error { return nil }
-
 func (portable) dial(host engine.Host, s settings, stream int, peer netip.AddrPort) (socket, error) {
 	w, err := openPortable(host, s, s.from(stream, peer.Addr()).String())
 	if err != nil {

@@ -32,7 +32,7 @@ func TestProfilesAreSent(t *testing.T) {
 			}
 			if i%2 == 0 {
 				workers := Config{Workers: NewWorkers()}
-				r.Near.Engine, r.Far.Engine = testEngine(t, workers, false), testEngine(t, workers, false)
+				r.Near.Engine, r.Far.Engine = testEngine(workers, false), testEngine(workers, false)
 			}
 			send, receive := r.Play(t)
 			enginetest.Balance(t, r.Order, send, receive)

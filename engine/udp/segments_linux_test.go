@@ -150,12 +150,12 @@ func TestSegmentsAreRefusedWhereUnknown(t *testing.T) {
 	order := engine.Order{Flow: r.Flow, Role: engine.Send, Peer: r.Peer, Ports: []uint16{9}, Trial: 1, Key: r.Key,
 		CPU: -1}
 	var refusal *engine.Refusal
-	if _, err := prepare(t, testEngine(t, Config{}, true), enginetest.Here{}, order); !errors.As(err, &refusal) ||
+	if _, err := prepare(t, testEngine(Config{}, true), enginetest.Here{}, order); !errors.As(err, &refusal) ||
 		refusal.Why.Code != model.SystemCuts {
 		t.Errorf("got %v, want a refusal", err)
 	}
 	order.Role, order.Listen = engine.Receive, true // it receives them like any other
-	end, err := prepare(t, testEngine(t, Config{}, true), enginetest.Here{}, order)
+	end, err := prepare(t, testEngine(Config{}, true), enginetest.Here{}, order)
 	if err != nil {
 		t.Fatal(err)
 	}

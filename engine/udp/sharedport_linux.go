@@ -27,8 +27,7 @@ import (
 type sharedPort struct {
 	wanted netip.AddrPort
 
-	mu     sync.Mutex
-	closed bool
+	mu sync.Mutex
 	// Of the port, while an end listens. Two clients may draw the same numbers for their flows; the keys differ:
 	ends map[flowID][]*listeningEnd
 	host engine.Host
@@ -91,16 +90,6 @@ func (p *sharedPort) take(host engine.Host, s settings, at, peer netip.AddrPort)
 	return k, strays, nil
 }
 
-func (p *sharedPort) close() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-	if len(p.ends) > 0 {
-		return errors.New("close udp engine: a listening end is still open")
-	}
-	return nil
-}
-
 type flowID struct{ trial, tag uint16 }
 
 // listeningEnd waits for the dialers of its streams.
@@ -120,9 +109,6 @@ func (p *sharedPort) listen(host engine.Host, s settings, consents []*engine.Con
 	listening, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
-		return nil, errors.New("listen on UDP: the engine is closed")
-	}
 	if len(p.ends) == 0 {
 		if err := p.open(host); err != nil {
 			return nil, err

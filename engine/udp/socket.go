@@ -17,7 +17,6 @@ type socketMaker interface {
 	listen(host engine.Host, s settings, consents []*engine.ConsentListener, f *follower) (listening, error)
 	// take opens a stream's socket at a port that the caller listens on; see Sockets.Take.
 	take(host engine.Host, s settings, at, peer netip.AddrPort) (socket, []Stray, error)
-	close() error
 }
 
 // listening answers the dialers of one end's streams, also when they ask again because an answer was lost.

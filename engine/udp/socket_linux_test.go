@@ -27,7 +27,7 @@ func TestRefusingRoute(t *testing.T) {
 		unix.RTN_PROHIBIT: "permission denied", unix.RTN_UNREACHABLE: "no route to host"} {
 		undo := near.Refuse(farFour, kind)
 		r := newTrial()
-		_, err := testEngine(t, Config{}, false).Open(t.Context(), near,
+		_, err := testEngine(Config{}, false).Open(t.Context(), near,
 			engine.Order{Flow: r.Flow, Role: engine.Send, Trial: r.Order.Trial, Tag: r.Tag,
 				Key: r.Key, Peer: farFour, Ports: []uint16{9}})
 		var fault *engine.Fault
@@ -147,7 +147,6 @@ func TestListensAtItsAddressOnly(t *testing.T) {
 func TestSharedPort(t *testing.T) {
 	host := loopback(t, 65536)
 	listening := New(Config{Listen: netip.AddrPortFrom(netip.Addr{}, 5001)})
-	defer listening.Close()
 	var ends []testEnd
 	for i, peer := range []string{"127.0.0.1", "127.0.0.2", "::1"} {
 		r := newTrial()
@@ -161,7 +160,6 @@ func TestSharedPort(t *testing.T) {
 		ends = append(ends, dialer, listener)
 	}
 	other := New(Config{Listen: netip.AddrPortFrom(netip.Addr{}, 5001)})
-	defer other.Close()
 	order := engine.Order{Flow: newTrial().Flow, Role: engine.Receive, Listen: true, Trial: 9, Key: newTrial().Key,
 		CPU: -1}
 	if _, err := prepare(t, other, host, order); !errors.Is(err, unix.EADDRINUSE) ||
@@ -247,7 +245,7 @@ func TestLocalPortInUse(t *testing.T) {
 		Peer: netip.MustParseAddr("127.0.0.1"), Ports: []uint16{9}}
 	order.Flow.SourcePort = taken.LocalAddr().(*net.UDPAddr).Port
 	var fault *engine.Fault
-	_, err = prepare(t, testEngine(t, Config{}, false), enginetest.Here{}, order)
+	_, err = prepare(t, testEngine(Config{}, false), enginetest.Here{}, order)
 	if !errors.As(err, &fault) || fault.Why.Code != model.LocalPortTaken {
 		t.Errorf("calling from a busy port: %v", err)
 	}

@@ -49,9 +49,6 @@ func New(c Config) *Engine {
 
 func (e *Engine) Name() string { return "udp" }
 
-// Close frees what the engine shares between its ends, which must be closed before.
-func (e *Engine) Close() error { return e.socketMaker.close() }
-
 func (e *Engine) Open(_ context.Context, host engine.Host, o engine.Order) (engine.Transport, error) {
 	return e.SocketsFor(host, o, nil)
 }

@@ -26,16 +26,11 @@ func newTrial() trial {
 	return r
 }
 
-func testEngine(t testing.TB, c Config, plainSockets bool) *Engine {
+func testEngine(c Config, plainSockets bool) *Engine {
 	e := New(c)
 	if plainSockets {
 		e.socketMaker = portable{}
 	}
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Errorf("close the engine: %v", err)
-		}
-	})
 	return e
 }
 
@@ -83,10 +78,10 @@ func start(t testing.TB, ends ...testEnd) (wait func()) {
 }
 
 // engines gives the trial engines of its own where it has none.
-func (r *trial) engines(t testing.TB) {
+func (r *trial) engines() {
 	for _, s := range []*enginetest.Side{&r.Near, &r.Far} {
 		if s.Engine == nil {
-			s.Engine = testEngine(t, Config{}, r.plain)
+			s.Engine = testEngine(Config{}, r.plain)
 		}
 	}
 }
@@ -106,14 +101,14 @@ func (r *trial) connected(t testing.TB) (dialer, listener testEnd) {
 }
 
 func (r *trial) pair(t testing.TB) *enginetest.Pair {
-	r.engines(t)
+	r.engines()
 	return r.Prepare(t)
 }
 
 // Play plays the whole trial and returns the reports of sender and receiver.
 func (r *trial) Play(t testing.TB) (send, receive engine.Report) {
 	t.Helper()
-	r.engines(t)
+	r.engines()
 	return r.Trial.Play(t)
 }
 
@@ -138,9 +133,8 @@ func both(t *testing.T, f func(t *testing.T, r trial)) {
 			r := newTrial()
 			r.plain = c.plain
 			if c.workers {
-				workers := NewWorkers()
-				r.Near.Engine, r.Far.Engine = testEngine(t, Config{Workers: workers}, false), testEngine(t,
-					Config{Workers: workers}, false)
+				config := Config{Workers: NewWorkers()}
+				r.Near.Engine, r.Far.Engine = testEngine(config, false), testEngine(config, false)
 			}
 			f(t, r)
 		})
@@ -163,7 +157,7 @@ func TestTransport(t *testing.T) {
 				if c.workers {
 					config.Workers = NewWorkers()
 				}
-				b.Near.Engine, b.Far.Engine = testEngine(t, config, c.plain), testEngine(t, config, c.plain)
+				b.Near.Engine, b.Far.Engine = testEngine(config, c.plain), testEngine(config, c.plain)
 				return b
 			})
 		})

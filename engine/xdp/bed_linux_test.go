@@ -3,7 +3,6 @@
 package xdp
 
 import (
-	"errors"
 	"net/netip"
 	"testing"
 	"time"
@@ -127,8 +126,8 @@ func newEngines(t testing.TB, c udp.Config) engines {
 	u := udp.New(c)
 	x := New(u)
 	t.Cleanup(func() {
-		if err := errors.Join(x.Close(), u.Close()); err != nil {
-			t.Errorf("close the engines: %v", err)
+		if err := x.Close(); err != nil {
+			t.Errorf("close the engine: %v", err)
 		}
 	})
 	return engines{u, x}

@@ -183,9 +183,8 @@ func (t *trial) connect() {
 	order := engine.Order{Flow: t.flow, Timing: t.timing, Role: engine.Receive, Listen: true, Trial: t.number, Tag: 1,
 		Key: bytes.Repeat([]byte{7}, engine.KeyBytes), OneClock: true, CPU: -1}
 	end := func(host engine.Host) *engine.End {
-		e := udp.New(udp.Config{})
-		made := engine.New(e, host, order)
-		t.Cleanup(func() { _, _ = made.Close(), e.Close() })
+		made := engine.New(udp.New(udp.Config{}), host, order)
+		t.Cleanup(func() { _ = made.Close() })
 		if err := made.Open(t.Context(), order.Ports); err != nil {
 			t.Fatal(err)
 		}
