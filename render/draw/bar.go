@@ -57,12 +57,12 @@ func (g *barChart) upright(y scale) {
 	left, bottom := labelRoom(g.Picture, y)+10, g.Height-26
 	if g.X.Label != "" {
 		bottom -= 16
-		g.print(g.Width-8, g.Height-6, label{text: g.X.Label, size: small, ink: Soft, anchor: End})
+		g.print(g.Width-8, g.Height-6, Shape{Text: g.X.Label, Size: small, Fill: Soft, Anchor: End})
 	}
 	y = y.between(bottom, g.top+22)
 	slot := (g.Width - 8 - left) / float64(len(g.X.Categories))
 	rulesY(g.Picture, y, left, g.Width-8)
-	g.print(0, g.top+10, label{text: g.Y.Label, size: small, ink: Soft})
+	g.print(0, g.top+10, Shape{Text: g.Y.Label, Size: small, Fill: Soft})
 	every := int(math.Ceil((g.longest + 10) / slot))
 	thick := min(0.7*slot, 56)
 	for i, name := range g.X.Categories {
@@ -73,10 +73,10 @@ func (g *barChart) upright(y scale) {
 		}
 		if len(g.X.Categories) <= mostNamed && len(g.pieces[i]) > 0 {
 			g.print(middle, min(y.at(g.totals[i])-5, bottom-5),
-				label{text: g.Y.Unit.Format(g.totals[i]), size: small, ink: Text, anchor: Middle})
+				Shape{Text: g.Y.Unit.Format(g.totals[i]), Size: small, Fill: Text, Anchor: Middle})
 		}
 		if i%every == 0 {
-			g.print(middle, bottom+17, label{text: name, size: small, ink: Soft, anchor: Middle})
+			g.print(middle, bottom+17, Shape{Text: name, Size: small, Fill: Soft, Anchor: Middle})
 		}
 	}
 }
@@ -87,7 +87,7 @@ func (g *barChart) lying(x scale) {
 	left, middle := g.rows(g.X.Categories, g.top+8, thick+10)
 	x = x.between(left, g.Width-g.widest-10)
 	ticksX(g.Picture, x, g.top, g.Height-42, true)
-	g.print(g.Width, g.Height-6, label{text: g.Y.Label, size: small, ink: Soft, anchor: End})
+	g.print(g.Width, g.Height-6, Shape{Text: g.Y.Label, Size: small, Fill: Soft, Anchor: End})
 	for i, pieces := range g.pieces {
 		y := middle(i)
 		for _, b := range pieces {
@@ -95,7 +95,7 @@ func (g *barChart) lying(x scale) {
 				Shape{Radius: 2, Fill: b.ink, Tip: b.tip})
 		}
 		if len(pieces) > 0 {
-			g.print(x.at(g.totals[i])+6, y+4, label{text: g.Y.Unit.Format(g.totals[i]), size: small, ink: Text})
+			g.print(x.at(g.totals[i])+6, y+4, Shape{Text: g.Y.Unit.Format(g.totals[i]), Size: small, Fill: Text})
 		}
 	}
 }
@@ -110,9 +110,9 @@ func (p *Picture) rows(names []string, top, height float64) (left float64, middl
 	middle = func(i int) float64 { return top + (height+above)*float64(i) + above + height/2 - 3 }
 	for i, name := range names {
 		if above > 0 {
-			p.print(0, middle(i)-height/2-2, label{text: name, size: small, ink: Text})
+			p.print(0, middle(i)-height/2-2, Shape{Text: name, Size: small, Fill: Text})
 		} else {
-			p.print(left-12, middle(i)+4, label{text: fit(name, small, left-14), size: small, ink: Text, anchor: End})
+			p.print(left-12, middle(i)+4, Shape{Text: fit(name, small, left-14), Size: small, Fill: Text, Anchor: End})
 		}
 	}
 	p.Height = top + (height+above)*float64(len(names)) + 42

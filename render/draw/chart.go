@@ -132,7 +132,7 @@ func legend(p *Picture, entries []entry, top float64) float64 {
 			x, y = 0, y+18
 		}
 		p.box(x, y-6, 12, 8, Shape{Radius: 2, Fill: e.ink})
-		p.print(x+17, y+2, label{text: e.name, size: small, ink: Text})
+		p.print(x+17, y+2, Shape{Text: e.name, Size: small, Fill: Text})
 		x += textWidth(e.name, small) + 34
 	}
 	return y + 16
@@ -152,7 +152,7 @@ func rulesY(p *Picture, y scale, left, right float64) {
 	for _, t := range y.ticks {
 		at := math.Round(y.at(t)) + 0.5
 		p.line(Rule, 1, left, min(at, p.Height), right, min(at, p.Height))
-		p.print(left-8, at+4, label{text: y.label(t), size: small, ink: Soft, anchor: End})
+		p.print(left-8, at+4, Shape{Text: y.label(t), Size: small, Fill: Soft, Anchor: End})
 	}
 }
 
@@ -198,7 +198,7 @@ func ticksX(p *Picture, x scale, top, bottom float64, rules bool) {
 		}
 		if rows[i] >= 0 {
 			y := bottom + 17 + tickRow*float64(rows[i])
-			p.print(at, y, label{text: text, size: small, ink: Soft, anchor: Middle})
+			p.print(at, y, Shape{Text: text, Size: small, Fill: Soft, Anchor: Middle})
 		}
 	}
 }

@@ -50,8 +50,8 @@ func heat(p *Picture, c view.Chart) {
 	top := 38.0
 	column := (p.Width - left) / float64(columns)
 	p.Height = top + row*float64(rows) + 6
-	p.print(0, 12, label{text: fit(c.Y.Label, small, 0.45*p.Width), size: small, ink: Soft})
-	p.print(p.Width, 12, label{text: fit(c.X.Label, small, 0.45*p.Width), size: small, ink: Soft, anchor: End})
+	p.print(0, 12, Shape{Text: fit(c.Y.Label, small, 0.45*p.Width), Size: small, Fill: Soft})
+	p.print(p.Width, 12, Shape{Text: fit(c.X.Label, small, 0.45*p.Width), Size: small, Fill: Soft, Anchor: End})
 	categories(p, c, left, top, column, row)
 	pad := min(1.5, 0.08*min(column, row))
 	for _, q := range c.Series[0].Points {
@@ -72,18 +72,18 @@ func categories(p *Picture, c view.Chart, left, top, column, row float64) {
 	every := max(1, int(math.Ceil((widest+8)/column)))
 	for i := 0; i < len(c.X.Categories); i += every {
 		name := fit(c.X.Categories[i], small, max(column*float64(every)-4, 30))
-		p.print(left+column*(float64(i)+0.5), top-8, label{text: name, size: small, ink: Text, anchor: Middle})
+		p.print(left+column*(float64(i)+0.5), top-8, Shape{Text: name, Size: small, Fill: Text, Anchor: Middle})
 	}
 	every = max(1, int(math.Ceil(15/row)))
 	for i := 0; i < len(c.Y.Categories); i += every {
 		name := fit(c.Y.Categories[i], small, left-12)
-		p.print(left-10, top+row*(float64(i)+0.5)+4, label{text: name, size: small, ink: Text, anchor: End})
+		p.print(left-10, top+row*(float64(i)+0.5)+4, Shape{Text: name, Size: small, Fill: Text, Anchor: End})
 	}
 }
 
 // cellFigure prints the figure of a cell, in two lines where it is narrow, and not at all where it is too narrow.
 func cellFigure(p *Picture, figure string, x, y, room float64, bold bool) {
-	l := label{text: figure, size: small, ink: Text, anchor: Middle, bold: bold}
+	l := Shape{Text: figure, Size: small, Fill: Text, Anchor: Middle, Bold: bold}
 	if textWidth(figure, small) <= room {
 		p.print(x, y+4, l)
 		return
@@ -92,9 +92,9 @@ func cellFigure(p *Picture, figure string, x, y, room float64, bold bool) {
 	if max(textWidth(number, small), textWidth(name, 10)) > room {
 		return
 	}
-	l.text = number
+	l.Text = number
 	p.print(x, y-1, l)
-	p.print(x, y+11, label{text: name, size: 10, ink: Text, anchor: Middle})
+	p.print(x, y+11, Shape{Text: name, Size: 10, Fill: Text, Anchor: Middle})
 }
 
 // shades shows below the map what its shades mean.
@@ -116,14 +116,14 @@ func shades(p *Picture, c view.Chart, e extent, ink Ink) {
 	if step <= 0 {
 		return
 	}
-	p.print(0, y+10, label{text: low, size: small, ink: Soft})
+	p.print(0, y+10, Shape{Text: low, Size: small, Fill: Soft})
 	for i := range steps {
 		p.box(x+float64(i)*step, y, step, 12, Shape{Fill: ink, Opacity: faint + (full-faint)*float64(i)/(steps-1)})
 	}
 	x += steps*step + 8
-	p.print(x, y+10, label{text: high, size: small, ink: Soft})
+	p.print(x, y+10, Shape{Text: high, Size: small, Fill: Soft})
 	x += textWidth(high, small) + 14
 	if room := p.Width - x; room > 40 {
-		p.print(x, y+10, label{text: fit(words, small, room), size: small, ink: Soft})
+		p.print(x, y+10, Shape{Text: fit(words, small, room), Size: small, Fill: Soft})
 	}
 }

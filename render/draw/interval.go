@@ -20,7 +20,7 @@ func intervals(p *Picture, c view.Chart) {
 	left, middle := p.rows(c.Y.Categories, 10, 28)
 	x := fromZero(c.X, e, int(p.Width/130)).between(left, p.Width-room-16)
 	ticksX(p, x, 4, p.Height-40, true)
-	p.print(p.Width, p.Height-6, label{text: c.X.Label, size: small, ink: Soft, anchor: End})
+	p.print(p.Width, p.Height-6, Shape{Text: c.X.Label, Size: small, Fill: Soft, Anchor: End})
 	for _, q := range points {
 		intervalRow(p, x, q, middle(int(q.Y)), toneInk(q.Tone, inkOf(c.Series, 0)), c.X.Unit.Format(q.X))
 	}
@@ -38,5 +38,5 @@ func intervalRow(p *Picture, x scale, q view.Point, y float64, ink Ink, figure s
 		end = max(end, high)
 	}
 	p.dot(at, y, 5, ink, q.Name)
-	p.print(end+5, y+4, label{text: figure, size: small, ink: Text})
+	p.print(end+5, y+4, Shape{Text: figure, Size: small, Fill: Text})
 }

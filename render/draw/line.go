@@ -39,8 +39,8 @@ func lines(p *Picture, c view.Chart) {
 	g.y = g.y.between(g.frame.bottom, g.frame.top)
 	rulesY(p, g.y, left, g.frame.right)
 	ticksX(p, g.x, g.frame.top, g.frame.bottom, false)
-	p.print(g.frame.right, p.Height-6, label{text: c.X.Label, size: small, ink: Soft, anchor: End})
-	p.print(0, top+10, label{text: c.Y.Label, size: small, ink: Soft})
+	p.print(g.frame.right, p.Height-6, Shape{Text: c.X.Label, Size: small, Fill: Soft, Anchor: End})
+	p.print(0, top+10, Shape{Text: c.Y.Label, Size: small, Fill: Soft})
 	g.marks()
 	for i := len(c.Series) - 1; i >= 0; i-- {
 		g.series(c.Series[i], inkOf(c.Series, i))
@@ -173,7 +173,7 @@ func (g *plot) figures() {
 			continue
 		}
 		for _, q := range s.Points {
-			l := label{text: g.Y.Unit.Format(q.Y), size: small, ink: Text, bold: true}
+			l := Shape{Text: g.Y.Unit.Format(q.Y), Size: small, Fill: Text, Bold: true}
 			g.figure(frame, l, q)
 		}
 	}
@@ -181,14 +181,14 @@ func (g *plot) figures() {
 
 // figure prints a value above its point or below it, or beside it, where it is clear of lines and no other point is
 // nearer.
-func (g *plot) figure(frame area, l label, q view.Point) {
+func (g *plot) figure(frame area, l Shape, q view.Point) {
 	x, y := g.x.at(q.X), g.y.at(q.Y)
 	high, low := y, y
 	if q.Low < q.High {
 		high, low = g.y.at(q.High), g.y.at(q.Low)
 	}
 	for _, anchor := range []Anchor{Middle, Start, End} {
-		l.anchor = anchor
+		l.Anchor = anchor
 		x, places := x+[]float64{6, 0, -6}[anchor], []float64{high - 9, low + 18}
 		if anchor != Middle {
 			places = []float64{y - 9, y + 18, y + 4}
@@ -218,9 +218,9 @@ func (g *plot) nearest(words area, own view.Point) bool {
 func (g *plot) marks() {
 	f := g.frame
 	for _, m := range g.Marks {
-		start := label{text: m.Text, size: small, ink: Soft}
+		start := Shape{Text: m.Text, Size: small, Fill: Soft}
 		end := start
-		end.anchor = End
+		end.Anchor = End
 		switch x, y := g.x.at(m.At), g.y.at(m.At); {
 		case m.OnY && m.At >= g.y.low && m.At <= g.y.high:
 			g.limit(f.left, y, f.right, y)
@@ -245,7 +245,7 @@ func (g *plot) marks() {
 		if s.Guest && high > g.y.high {
 			text := g.Language.Sayf("%s up to %s, beyond this scale.", s.Name, g.Y.Unit.Format(high))
 			room := g.Width - textWidth(g.Y.Label, small) - 20
-			g.print(f.right, f.top-12, label{text: fit(text, small, room), size: small, ink: Soft, anchor: End})
+			g.print(f.right, f.top-12, Shape{Text: fit(text, small, room), Size: small, Fill: Soft, Anchor: End})
 			return
 		}
 	}

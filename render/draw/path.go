@@ -103,10 +103,10 @@ func flat(p *Picture, v view.Path, places []place) {
 		y := 2 + 29.0
 		if text := Count(v, i); text != "" {
 			y = 2 + 20
-			p.print(x+box/2, 2+37, label{text: text, size: small, ink: Soft, anchor: Middle})
+			p.print(x+box/2, 2+37, Shape{Text: text, Size: small, Fill: Soft, Anchor: Middle})
 		}
-		p.print(x+box/2, y, label{text: fit(plain.Text(name), normal, (box-12)/boldness), size: normal, ink: Text,
-			anchor: Middle, bold: true})
+		p.print(x+box/2, y, Shape{Text: fit(plain.Text(name), normal, (box-12)/boldness), Size: normal, Fill: Text,
+			Anchor: Middle, Bold: true})
 	}
 }
 
@@ -130,10 +130,10 @@ func arrow(p *Picture, x, from, to float64) {
 
 // lossWords says a loss around a middle, and returns where its last line stands.
 func lossWords(p *Picture, in words.Language, l view.Loss, sent uint64, x, y, width float64) float64 {
-	p.print(x, y, label{text: Lost(in, l, sent), size: normal, ink: Bad, anchor: Middle, bold: true})
+	p.print(x, y, Shape{Text: Lost(in, l, sent), Size: normal, Fill: Bad, Anchor: Middle, Bold: true})
 	for _, line := range wrap(plain.Text(l.Text), small, width, mostCause) {
 		y += 16
-		p.print(x, y, label{text: line, size: small, ink: Text, anchor: Middle})
+		p.print(x, y, Shape{Text: line, Size: small, Fill: Text, Anchor: Middle})
 	}
 	return y + 8
 }
@@ -174,9 +174,9 @@ func upright(p *Picture, v view.Path, places []place) {
 		name, text := plain.Text(v.Nodes[i/2]), Count(v, i/2)
 		p.add(Shape{Form: Box, At: []float64{1, y, p.Width - 2, head + high}, Fill: Panel, Stroke: Rule, Width: 1,
 			Radius: 8})
-		p.print(p.Width-12, y+23, label{text: text, size: small, ink: Soft, anchor: End})
-		p.print(12, y+23, label{text: fit(name, normal, (p.Width-36-textWidth(text, small))/boldness), size: normal,
-			ink: Text, bold: true})
+		p.print(p.Width-12, y+23, Shape{Text: text, Size: small, Fill: Soft, Anchor: End})
+		p.print(12, y+23, Shape{Text: fit(name, normal, (p.Width-36-textWidth(text, small))/boldness), Size: normal,
+			Fill: Text, Bold: true})
 		sideLosses(p, v.Language, s.losses, v.Sent, 14, y+head-6)
 		y += head + high
 	}
@@ -189,8 +189,8 @@ func sideLosses(p *Picture, in words.Language, losses []view.Loss, sent uint64, 
 		at := y + 14
 		p.line(Bad, 2, x, at, x+12, at)
 		p.add(Shape{Form: Polygon, At: []float64{x + 11, at - 5, x + 11, at + 5, x + 18, at}, Fill: Bad})
-		p.print(x+25, at+4, label{text: Lost(in, l, sent), size: normal, ink: Bad, bold: true})
-		p.print(x+25, at+20, label{text: fit(plain.Text(l.Text), small, p.Width-x-35), size: small, ink: Text})
+		p.print(x+25, at+4, Shape{Text: Lost(in, l, sent), Size: normal, Fill: Bad, Bold: true})
+		p.print(x+25, at+20, Shape{Text: fit(plain.Text(l.Text), small, p.Width-x-35), Size: small, Fill: Text})
 		y += 40
 	}
 }

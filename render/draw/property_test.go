@@ -73,7 +73,7 @@ func checkLabels(t *rapid.T, p Picture, c view.Chart) {
 		if s.Form != Words || !s.Bold || !all[s.Text] {
 			continue
 		}
-		words := label{text: s.Text, size: s.Size, anchor: s.Anchor, bold: true}.area(s.At[0], s.At[1])
+		words := Shape{Text: s.Text, Size: s.Size, Anchor: s.Anchor, Bold: true}.area(s.At[0], s.At[1])
 		own, nearest := math.Inf(1), math.Inf(1)
 		for _, d := range dots {
 			distance := words.distance(d.At[0], d.At[1])

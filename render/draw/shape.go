@@ -103,22 +103,13 @@ func (p *Picture) dot(x, y, radius float64, fill Ink, tip string) {
 	p.add(Shape{Form: Dot, At: []float64{x, y}, Radius: radius, Fill: fill, Stroke: Back, Width: 1.5, Tip: tip})
 }
 
-type label struct {
-	text   string
-	size   float64
-	ink    Ink
-	anchor Anchor
-	bold   bool
-	halo   bool
-}
-
 // print puts words at a place, their baseline at y, and moves or cuts them where they would leave the picture.
-func (p *Picture) print(x, y float64, l label) {
+func (p *Picture) print(x, y float64, l Shape) {
 	room := p.Width
-	if l.bold {
+	if l.Bold {
 		room /= boldness
 	}
-	if l.text = fit(plain.Text(l.text), l.size, room); l.text == "" {
+	if l.Text = fit(plain.Text(l.Text), l.Size, room); l.Text == "" {
 		return
 	}
 	a := l.area(x, y)
@@ -128,14 +119,14 @@ func (p *Picture) print(x, y float64, l label) {
 		x -= a.right - p.Width
 	}
 	p.labels = append(p.labels, l.area(x, y))
-	p.add(Shape{Form: Words, At: []float64{x, y}, Text: l.text, Size: l.size, Fill: l.ink, Anchor: l.anchor,
-		Bold: l.bold, Halo: l.halo})
+	l.Form, l.At = Words, []float64{x, y}
+	p.add(l)
 }
 
 // try prints words at the first of some places where they touch no other words and
 // stay inside the frame. Words without such a place are left out.
-func (p *Picture) try(frame area, l label, places ...[2]float64) bool {
-	l.halo = true
+func (p *Picture) try(frame area, l Shape, places ...[2]float64) bool {
+	l.Halo = true
 	for _, at := range places {
 		a := l.area(at[0], at[1])
 		if a.left < frame.left || a.right > frame.right || a.top < frame.top || a.bottom > frame.bottom || p.taken(a) {
@@ -183,22 +174,22 @@ func (a area) distance(x, y float64) float64 {
 	return math.Hypot(max(a.left-x, x-a.right, 0), max(a.top-y, y-a.bottom, 0))
 }
 
-func (l label) width() float64 {
-	if l.bold {
-		return boldness * textWidth(l.text, l.size)
+func (l Shape) width() float64 {
+	if l.Bold {
+		return boldness * textWidth(l.Text, l.Size)
 	}
-	return textWidth(l.text, l.size)
+	return textWidth(l.Text, l.Size)
 }
 
-func (l label) area(x, y float64) area {
+func (l Shape) area(x, y float64) area {
 	w := l.width()
-	switch l.anchor {
+	switch l.Anchor {
 	case Middle:
 		x -= w / 2
 	case End:
 		x -= w
 	}
-	return area{x, y - 0.8*l.size, x + w, y + 0.25*l.size}
+	return area{x, y - 0.8*l.Size, x + w, y + 0.25*l.Size}
 }
 
 // clamp keeps a place between two others; a place that is no number is the first.

@@ -93,15 +93,15 @@ func Sheet(page view.Page, width float64) (p Picture, ok bool) {
 	p = Picture{Width: width, Title: plain.Text(page.Verdict)}
 	room := width - 2*edge
 	y := edge + 8
-	p.print(edge, y, label{text: fit(plain.Text(page.Title+" · "+page.Subject), normal, room), size: normal, ink: Soft})
+	p.print(edge, y, Shape{Text: fit(plain.Text(page.Title+" · "+page.Subject), normal, room), Size: normal, Fill: Soft})
 	for _, line := range wrap(plain.Text(page.Verdict), 21, room/boldness, 2) {
 		y += 29
-		p.print(edge, y, label{text: line, size: 21, ink: Text, bold: true})
+		p.print(edge, y, Shape{Text: line, Size: 21, Fill: Text, Bold: true})
 	}
 	y += 6
 	for _, line := range wrap(plain.Text(page.Why), 15, room, 2) {
 		y += 22
-		p.print(edge, y, label{text: line, size: 15, ink: Text})
+		p.print(edge, y, Shape{Text: line, Size: 15, Fill: Text})
 	}
 	y += 34
 	rows := neighbours(page.Sections, (room-gutter)/2)
@@ -115,13 +115,13 @@ func Sheet(page view.Page, width float64) (p Picture, ok bool) {
 		for i, sub := range pictures {
 			x := edge + (each+gutter)*float64(i)
 			if sub.Title != "" {
-				p.print(x, y, label{text: fit(sub.Title, 15, each/boldness), size: 15, ink: Text, bold: true})
+				p.print(x, y, Shape{Text: fit(sub.Title, 15, each/boldness), Size: 15, Fill: Text, Bold: true})
 			}
 			p.paste(sub, x, y+14)
 			below := y + 14 + sub.Height
 			for _, line := range wrap(plain.Text(sub.Note), small, each, 2) {
 				below += 18
-				p.print(x, below, label{text: line, size: small, ink: Soft})
+				p.print(x, below, Shape{Text: line, Size: small, Fill: Soft})
 			}
 			high = max(high, below-y)
 		}

@@ -61,7 +61,7 @@ func Times(t view.Times, width float64) Picture {
 
 // laneHead names a lane and its traces from a height on, and returns where the lane begins.
 func laneHead(p *Picture, l view.Lane, top float64) float64 {
-	p.print(0, top+24, label{text: l.Label, size: small, ink: Text, bold: true})
+	p.print(0, top+24, Shape{Text: l.Label, Size: small, Fill: Text, Bold: true})
 	var entries []entry
 	for i, tr := range l.Traces {
 		entries = append(entries, entry{plain.Text(tr.Name), traceInk(l, i)})
@@ -80,7 +80,7 @@ func gaps(p *Picture, all []view.Gap, x scale, top, bottom float64) {
 		}
 		from, to := x.at(g.From), x.at(g.To)
 		p.box(from, top, max(to-from, 1.5), bottom-top, Shape{Fill: Soft, Opacity: 0.18, Tip: plain.Text(g.Text)})
-		text := label{text: g.Text, size: small, ink: Soft, anchor: Middle}
+		text := Shape{Text: g.Text, Size: small, Fill: Soft, Anchor: Middle}
 		if textWidth(g.Text, small) < to-from-6 {
 			p.print((from+to)/2, (top+bottom)/2+4, text)
 		}
@@ -139,7 +139,7 @@ func samples(tr view.Trace, x, y scale) [][]float64 {
 type placedChange struct {
 	at, wordsAt float64
 	row         int // -1: no room for its words
-	label       label
+	label       Shape
 }
 
 // placeChanges finds places for the words of changes: beside their lines, in rows that
@@ -150,12 +150,12 @@ func placeChanges(all []view.Change, x scale, width float64) (placed []placedCha
 		if !finite(c.At) || c.At < x.low || c.At > x.high {
 			continue
 		}
-		l := label{text: fit(plain.Text(c.Text), small, width), size: small, ink: toneInk(c.Tone, Text), halo: true}
+		l := Shape{Text: fit(plain.Text(c.Text), small, width), Size: small, Fill: toneInk(c.Tone, Text), Halo: true}
 		end := l
-		end.anchor = End
+		end.Anchor = End
 		done := placedChange{at: x.at(c.At), row: -1, label: l}
 		for row := 0; row < mostChangeRows && done.row < 0; row++ {
-			for i, try := range []label{l, end, l} {
+			for i, try := range []Shape{l, end, l} {
 				at := done.at + []float64{7, -7, 7}[i]
 				if i == 2 { // too long for either side
 					at = clamp(at, 0, width-l.width())
@@ -189,8 +189,8 @@ func changes(p *Picture, placed []placedChange, top, bottom float64) {
 		if c.row >= 0 {
 			y -= changeRow * float64(c.row)
 		}
-		p.dashes(c.label.ink, c.at, y, c.at, bottom)
-		p.add(Shape{Form: Dot, At: []float64{c.at, y}, Radius: 3.5, Fill: c.label.ink, Tip: c.label.text})
+		p.dashes(c.label.Fill, c.at, y, c.at, bottom)
+		p.add(Shape{Form: Dot, At: []float64{c.at, y}, Radius: 3.5, Fill: c.label.Fill, Tip: c.label.Text})
 	}
 	for _, c := range placed {
 		if c.row >= 0 {
