@@ -295,6 +295,9 @@ func (l Limits) check(ends []endOrder) error {
 	return l.Admit(flows, ends[0].Order.Timing)
 }
 
+// rounding makes up for the last bits, in which a rate may differ from a limit that it equals.
+const rounding = 1 + 1e-9
+
 // Admit says whether a host with these limits takes a trial. The error is an
 // *engine.Refusal that names the limit and what was asked.
 func (l Limits) Admit(flows []model.Flow, t model.Timing) error {
@@ -319,8 +322,6 @@ func (l Limits) Admit(flows []model.Flow, t model.Timing) error {
 		pps += p
 		bps += p * float64(f.PayloadBytes) * 8
 	}
-	// A rate that equals the limit may differ from it in the last bits.
-	const rounding = 1 + 1e-9
 	asked, allowed, in, name := pps, l.MaxRatePPS, unit.PPS, "pps"
 	if allowed == 0 {
 		asked, allowed, in, name = bps, l.MaxRateBPS, unit.BPS, "bit/s"
@@ -402,7 +403,7 @@ func (l Limits) RateFlag(called netip.Addr) string {
 // rateEach returns the highest --rate that each of a number of flows may have.
 func (l Limits) rateEach(flows int) string {
 	if l.MaxRatePPS > 0 {
-		return unit.PacketRate(max(uint64(l.MaxRatePPS)/uint64(flows), 1)).String()
+		return unit.PacketRate(max(uint64(l.MaxRatePPS*rounding)/uint64(flows), 1)).String()
 	}
-	return unit.BitRate(max(uint64(l.MaxRateBPS)/uint64(flows), 1)).String()
+	return unit.BitRate(max(uint64(l.MaxRateBPS*rounding)/uint64(flows), 1)).String()
 }

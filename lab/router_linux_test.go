@@ -103,7 +103,7 @@ func TestSetHeldRouter(t *testing.T) {
 	l, err := Attach("setups")
 	must(t, err)
 	defer l.Close()
-	if err := l.SetRouter("log"); !refused(err, "another process") {
+	if err := l.SetRouter("log"); !refused(err, "pelt lab up keeps that lab") {
 		t.Error(err)
 	}
 	if n, ok := l.Router(); !ok || n.Name() != "router" || n.TakesFrames() {
