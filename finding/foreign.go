@@ -22,7 +22,8 @@ var toolSentences = map[string]string{
 	"foreign.rate": `{tool} received [{where ?}at most ]{goodput_bps:best}[ ({receive_pps:best})][, {where}]` +
 		`[{whole ?}; none of these packets was lost|; {trials_count:lossy} of {trials_count} tests lost packets` +
 		`|; {loss_ratio:best} of these packets were lost].`,
-	"foreign.sent": `{tool} sent [{where ?}at most ]{send_bps:best}[, {where}]; the file does not say what arrived.`,
+	"foreign.sent": `{tool} sent [{where ?}at most ]{send_bps:best}[, {where}]; [{receive_pps:best} arrived|the file ` +
+		`does not say what arrived].`,
 	"foreign.trip": `{tool}: [{where ?}longest ]median round trip {round_trip_p50_ns:best}[, 99 % within ` +
 		`{round_trip_p99_ns:best}][, {where}].`,
 	"foreign.cut": `{tool} did not finish this test.[¶Until then it received {goodput_bps:best}[, {where}].|` +

@@ -94,7 +94,8 @@ func TestFilesAreClosed(t *testing.T) {
 	}{
 		{"not asked for", describing, good, false, ""},
 		{"not of namespaces", joining, good, false, "no network namespace"},
-		{"with an error", joining, replyOf(nil, fmt.Errorf("x: %w", unix.EBUSY)), false, "lab fake up: device or resource busy"},
+		{"with an error", joining, replyOf(nil, fmt.Errorf("x: %w", unix.EBUSY)), false,
+			"lab fake up: device or resource busy"},
 		{"of another version", joining, reply{Format: "pelt/lab/1"}, false, "another version of pelt"},
 		{"cut", joining, nil, false, "EOF"},
 		{"of too many files", joining, good, true, "ulimit -n"},

@@ -443,7 +443,7 @@ var chineseSentences = map[string]string{
 	"run.resume":   `开始测量：`,
 
 	"foreign.rate":   `[{where}：]{tool} [{where ?}最多]收到 {goodput_bps:best}[（{receive_pps:best}）][{whole ?}，没有丢包|，{trials_count} 次测试中有 {trials_count:lossy} 次丢包|，丢包 {loss_ratio:best}]。`,
-	"foreign.sent":   `[{where}：]{tool} [{where ?}最多]发送 {send_bps:best}；文件没有说明收到了多少。`,
+	"foreign.sent":   `[{where}：]{tool} [{where ?}最多]发送 {send_bps:best}；[收到 {receive_pps:best}|文件没有说明收到了多少]。`,
 	"foreign.trip":   `[{where}：]{tool} 的[{where ?}最大]往返时延中位数为 {round_trip_p50_ns:best}[，99 % 在 {round_trip_p99_ns:best} 以内]。`,
 	"foreign.cut":    `{tool} 没有完成这次测试。[¶在此之前[（{where}）]收到 {goodput_bps:best}。|¶在此之前[（{where}）]发送 {send_bps:best}。]`,
 	"foreign.silent": `{tool} 不会说明包丢在哪里。`,
