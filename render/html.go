@@ -68,7 +68,9 @@ func HTML(w io.Writer, p view.Page) error {
 
 // Main writes what a page shows: all but the frame.
 func (m *Markup) Main(p view.Page) {
-	m.Put("<header><p><b>$1</b> · $2</p>\n", glued(p.Title), glued(p.Subject))
+	m.Put("<header><p><b>$1</b> · ", glued(p.Title))
+	m.sentence(p.Subject)
+	m.Put("</p>\n")
 	m.Sentence("h1", p.Verdict, "")
 	m.Sentence("p", p.Why, "lead")
 	m.Put("</header>\n<div class=\"grid\">\n")
