@@ -17,11 +17,11 @@ adds, from which load on, and grades that.`: `latency 先查找不丢包的速�
 每秒测 100 个小包的时延：上行、下行、双向。它说明每个方向增加多少时延、从多大负载开始，
 并给出等级。`,
 	"Latency under load":                        "负载下时延",
-	"Round trip of small packets beside a load": "负载下小包的往返时延", "Load, of the loss-free rate": "负载（占不丢包速率）",
+	"Round trip of small packets beside a load": "负载下小包的往返时延", "Load, of the loss-free rate": "负载（相对不丢包速率）",
 	"Delay rises where the median round trip has doubled, or grown by 5 ms, and by 1 ms at least.": "往返时延中位数翻倍或增加 5 ms，且至少增加 1 ms，即算时延上升。",
 	"loss-free rate": "不丢包速率", "Round trip, idle and loaded": "往返时延，空闲和加负载", "Packets of the load lost": "负载的丢包",
 	"By load": "按负载", "Grade": "等级", "DSLReports scale": "DSLReports 标准", "no load at 100 % of the loss-free rate": "没有不丢包速率 100 % 的负载",
-	"Delay rises at": "时延开始上升", "{load_ratio}": "{load_ratio}", "of the loss-free rate, {send_pps} {way}": "占不丢包速率，{send_pps} {way}",
+	"Delay rises at": "时延开始上升", "{load_ratio}": "{load_ratio}", "of the loss-free rate, {send_pps} {way}": "相对不丢包速率，{send_pps} {way}",
 	"no load": "没有负载", "Round trip, idle": "往返时延，空闲", "Round trip, loaded": "往返时延，加负载",
 	"{way}, {load_ratio} of the loss-free rate": "{way}，不丢包速率的 {load_ratio}", "Up adds": "上行增加",
 	"Down adds": "下行增加", "Added": "增加", "Load sent": "负载发送", "Load lost": "负载丢包", "A minute": "每分钟次数",

@@ -372,21 +372,21 @@ var chineseSentences = map[string]string{
 	"limit.control": `[{where}：]瓶颈是拥塞控制：链路、缓冲区和 CPU 都有余量。`,
 	"limit.link":    `[{where}：]瓶颈是[{place ?}|[到 {receivers_count} 个接收端、每条 ]{link_bps} 的]链路` + zhLine,
 	"link.beyond":   `到达的数据达到最慢链路所能通过的 {link_ratio}{where}：可能是它的队列放过了突发，也可能链路比标称的快。加长试验可以弄清。`,
-	"limit.router": `[{where}：]瓶颈是路由器[{place ?}|的 CPU][{place ?}|（最忙的核占用 {router_busiest_core_ratio}）|：其线程占用一个核的 ` +
+	"limit.router": `[{where}：]瓶颈是路由器[{place ?}|的 CPU][{place ?}|（最忙的核占用 {router_busiest_core_ratio}）|，其线程占用一个核的 ` +
 		`{router_thread_ratio}]` + zhLine,
-	"limit.sender": `[{where}：]瓶颈是发送端[{place ?}|：其线程占用 {sender_cpu_thread_ratio}|：其主机占用 {sender_cpu_host_ratio}|：{why}]` +
+	"limit.sender": `[{where}：]瓶颈是发送端[{place ?}|，其线程占用 {sender_cpu_thread_ratio}|，其主机占用 {sender_cpu_host_ratio}|：{why}]` +
 		zhLine + `路径可能承载更多。`,
 	"limit.queue": `[{where}：]瓶颈在发送端：包在那里排队等待（{holder}）。`,
-	"limit.receiver": `[{where}：]瓶颈是接收端[{place ?}|：其线程占用 {receiver_cpu_thread_ratio}|：其主机占用 {receiver_cpu_host_ratio}]` +
+	"limit.receiver": `[{where}：]瓶颈是接收端[{place ?}|，其线程占用 {receiver_cpu_thread_ratio}|，其主机占用 {receiver_cpu_host_ratio}]` +
 		zhLine + `路径可能承载更多。`,
 	"limit.path":  `[{where}：]瓶颈是路径` + zhLine,
 	"limit.offer": `[{where}：]受限于要求的速率：没有发得更多。`,
 	"limit.grown": `[{where}：]瓶颈是路径：只要发送端还在发，途中就有队列不断变长。`,
 	"limit.dead":  `[{where}：]没有发得更多，因为有的流完全不通。`,
 	"limit.unknown": `[{where}：]瓶颈未知[：{why}|{tcp ?}：链路、缓冲区和主机的 CPU 有余量，或没有读到。全速发送可以测出路径能承载多少：pelt ` +
-		`curve {target argument}|{unplaced ?}：大部分丢包原因不明[：{possible}|{dut ?}（--dut 也许能查明）|{unprivileged ` +
-		`?}（两端都用 root 也许能查明）]|{idle ?}：几乎没有丢包，发送端也有余量|{unread ?}：几乎没有丢包，没有读到发送端的负载|` +
-		`{lost ?}：路径的任何一段和两端主机都不是大部分丢包的所在]。`,
+		`curve {target argument}|{unplaced ?}，大部分丢包原因不明[：{possible}|{dut ?}（--dut 也许能查明）|{unprivileged ` +
+		`?}（两端都用 root 也许能查明）]|{idle ?}，几乎没有丢包，发送端也有余量|{unread ?}，几乎没有丢包，没有读到发送端的负载|` +
+		`{lost ?}，路径的任何一段和两端主机都不是大部分丢包的所在]。`,
 	"limit.unsent":   `[{fails_pps}|更高的速率]发不出来：{why}。`,
 	"limit.late":     `{fails_pps} 发不出来：发送端错过了计划的 {late_ratio}。`,
 	"limit.invalid":  `[{fails_pps}|更高速率]的试验无效：{why}。`,
@@ -457,7 +457,7 @@ var chineseSentences = map[string]string{
 
 	"why.sender-starved":     `发送端得不到 CPU（落后期间其线程只运行了 {run_ratio} 的时间）：要求 {asked_pps}，实际 {kept_pps}`,
 	"why.sender-stolen":      `落后期间虚拟机管理程序占用了发送端 {steal_ratio} 的 CPU 时间：要求 {asked_pps}，实际 {kept_pps}`,
-	"why.sender-core-full":   `发送端的核已满：要求 {asked_pps}，实际 {kept_pps}`,
+	"why.sender-core-full":   `发送端的核已占满：要求 {asked_pps}，实际 {kept_pps}`,
 	"why.sender-timer-late":  `发送端的定时器迟到：要求 {asked_pps}，实际 {kept_pps}`,
 	"why.sender-late":        `发送端迟到：要求 {asked_pps}，实际 {kept_pps}`,
 	"why.sender-stalled":     `发送端主机卡顿：要求测 {ordered_s}，实际测了 {duration_s}`,

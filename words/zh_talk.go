@@ -78,7 +78,7 @@ var chineseTalk = map[string]string{
 	"Progress of the trial": "试验的进度", "Payload bits per second": "每秒载荷比特数", "Packets sent and received a second, over time": "每秒收发的包数随时间的变化",
 	"Payload bits sent and received a second, over time": "每秒收发的载荷比特数随时间的变化", "Packets lost so far in the trial": "本次试验至今的丢包",
 	"Packets lost so far in the trial, over time": "本次试验至今的丢包随时间的变化", "Trials that ended": "已结束的试验", "Notes": "说明", "Finish it: ": "继续这次运行：",
-	"Download: ": "下载：", "page to share": "可分享的网页", "Name and tags": "名称和标签", "Name": "名称", "Tags": "标签", "At most 8 words": "最多 8 个词", "Save": "保存",
+	"Download: ": "下载：", "page to share": "可分享的网页", "Name and tags": "名称和标签", "Name": "名称", "Tags": "标签", "At most 8 words": "最多 8\u00a0个词", "Save": "保存",
 	"Delete this run": "删除这次运行", "Words of the line that pelt list prints: command, target, state, name, #tag, result": "可搜索 pelt list 一行里的词：命令、目标、状态、名称、#标签、结果",
 	"Run %s was not deleted: %s": "运行 %s 没有删除：%s", "Dismiss": "知道了", "Run %s is deleted in %s.": "运行 %s 将在 %s 后删除。", "Undo": "撤销",
 	"No run is kept yet; this makes one: ": "还没有保存的运行；先试一次：", "%d of %d runs match.": "%[2]d 次运行中有 %[1]d 次符合。", "1 run": "1 次运行", "1 trial": "1 次试验", "cut in the first trial": "在第一次试验中被中断",
