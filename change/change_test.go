@@ -286,6 +286,10 @@ func TestChanges(t *testing.T) {
 		})},
 		{"one second of loss", "lost_pps", 600,
 			shaped(func(i int, r *rand.Rand) float64 { return steps(i, 0, 300, 500, 301, 0) })},
+		{"seconds of loss with one between them, and with two", "lost_pps", 600,
+			shaped(func(i int, r *rand.Rand) float64 {
+				return steps(i, 0, 300, 500, 301, 0, 302, 500, 303, 0, 305, 500, 306, 0)
+			})},
 		{"too few lost to tell", "lost_pps", 600,
 			shaped(func(i int, r *rand.Rand) float64 { return steps(i, 0, 300, 5, 301, 0) })},
 		{"a burst in noise", "lost_pps", 600,
