@@ -114,7 +114,7 @@ func TestMeterAgainstMaps(t *testing.T) {
 		n := rapid.IntRange(1, 400).Draw(t, "n")
 		var batch []model.Arrival
 		for range n {
-			step := rapid.SampledFrom([]int64{1, 1, 1, 1, 2, 5, 0, -1, -3, MostStep - 1, MostStep, 65536, -65536,
+			step := rapid.SampledFrom([]int64{1, 1, 1, 1, 2, 5, 0, -1, -3, MostStep - 1, MostStep, -MostStep, 65536, -65536,
 				1 << 20, -1 << 20, 1 << 24, -1 << 24, 1 << 25}).Draw(t, "step")
 			at = max(at+step, from-2)
 			recv += rapid.Int64Range(-200, 1_500_000).Draw(t,
