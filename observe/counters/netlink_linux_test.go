@@ -60,7 +60,9 @@ func TestParseLink(t *testing.T) {
 		s.addLink(l)
 		got := map[string]uint64{}
 		for _, r := range s.readings {
-			got[r.name] = r.value
+			if got[r.name] = r.value; r.link != l.index {
+				t.Errorf("%s is of interface %d, want %d", r.name, r.link, l.index)
+			}
 		}
 		want := map[string]uint64{"rx_packets": 0, "tx_packets": 1, "rx_errors": 4, "rx_dropped": 6, "tx_dropped": 7,
 			"rx_fifo_errors":   14,
