@@ -145,7 +145,9 @@ func TestDamagedSegmentsAreNotLost(t *testing.T) {
 		want            []Cause
 	}{{protocolUDP, 0, []Cause{Lost, Damaged}}, {protocolUDP, 0x20, []Cause{Fragment, Damaged}},
 		{protocolTCP, 0, []Cause{Lost}}} {
-		one := &watch{flows: 1, identify: func([]byte) (uint16, uint64, bool, bool) { return 0, 0, false, true }}
+		// of the second flow, whose number comes after the highest
+		one := &watch{trial: 1<<15 - 1, flows: 2,
+			identify: func([]byte) (uint16, uint64, bool, bool) { return 1, 0, false, true }}
 		w := &way{pump: &pump{budget: newBudget(1 << 20)}, watches: []*watch{one}}
 		k := frame(c.protocol, c.parts)
 		w.judge(&k, 0, Lost)
