@@ -105,6 +105,7 @@ func TestLimit(t *testing.T) {
 			f.DeadStreams = []model.DeadStream{{}}
 		}}, ByDead, "attempted_packets"},
 		{"a full link", []edit{ofLinkOf(8_500_000)}, ByLink, "link_ratio"},
+		{"a link that would be full with the checksums of its frames", []edit{ofLinkOf(8_945_000)}, Unproven, ""},
 		{"a rule at the receiver", []edit{filter}, ByReceiver, "receiver-filter NETFILTER_DROP receiver"},
 		{"a rule at the receiver, the sender busy", []edit{filter, busySender}, ByReceiver,
 			"receiver-filter NETFILTER_DROP receiver"},
