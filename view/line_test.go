@@ -8,8 +8,10 @@ import (
 
 	"pelt/finding"
 	"pelt/model"
+	"pelt/table"
 	"pelt/test/golden"
 	"pelt/test/sample"
+	"pelt/unit"
 )
 
 // TestLines: the line of each trial of a search, which says what the search knew of its rate by then, stands in the
@@ -54,6 +56,16 @@ func TestPagesAreOfKinds(t *testing.T) {
 	for command := range ownPages() {
 		if !slices.ContainsFunc(finding.Kinds(), func(k finding.Kind) bool { return k.Command == command }) {
 			t.Errorf("no kind of test is called %q, which has a page", command)
+		}
+	}
+}
+
+// TestGaugesHaveBaseUnits: a duration is in seconds, as its name says, all else in the unit of its metric.
+func TestGaugesHaveBaseUnits(t *testing.T) {
+	for _, g := range measuredGauges {
+		scale := map[bool]float64{false: 1, true: 1e-9}[strings.HasSuffix(g.name, "_seconds")]
+		if m := table.MetricOf(g.metric); g.scale != scale || (m.Unit == unit.Nanos) != (scale != 1) {
+			t.Errorf("%s is %g times %s, in %s", g.name, g.scale, m.Name, m.Unit)
 		}
 	}
 }
