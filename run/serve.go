@@ -175,8 +175,12 @@ func brakeMemory(clients float64) {
 
 // dataPortFree checks early that the data port can be opened: the engines open it only while
 // a test runs.
-func dataPortFree(listen netip.Addr, port int) error {
-	at := netip.AddrPortFrom(listen, uint16(port))
+func dataPortFree(at netip.Addr, port int) error {
+	host := ""
+	if at.IsValid() {
+		host = at.String()
+	}
+	address := net.JoinHostPort(host, strconv.Itoa(port))
 	busy := func(kind string, err error) error {
 		if system, ok := errors.AsType[*os.SyscallError](err); ok {
 			err = system.Err
@@ -184,11 +188,11 @@ func dataPortFree(listen netip.Addr, port int) error {
 		return words.Errorf("data port %d/%s cannot be opened: %w; end what uses it, or choose another --port", port,
 			kind, err)
 	}
-	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(at))
+	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return busy("tcp", err)
 	}
-	u, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
+	u, err := net.ListenPacket("udp", address)
 	if err != nil {
 		return errors.Join(busy("udp", err), l.Close())
 	}
