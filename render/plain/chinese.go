@@ -13,7 +13,8 @@ var terms = strings.Fields(`
 	试验 测量 测试 运行 记录 报告 比较 对比 参数组合 参数 组合 设置 方向 上行 下行 双向 条件 变体 基准 区间 差别 不显著 显著 证实
 	如何得知 依据 逐包 专用 共用 排除法 去向 占比 尝试 全部 其余 其他 另有 无效 有效 中断 完成 没有 不能 可以 需要 因为 所以
 	处理器 软中断 硬中断 用户态 内核态 主频 占用 线程 系统 程序 权限 控制组 安全模块 虚拟网线 实验环境 机群 口令 地址 目标 目的
-	未证实 未收到 完全不通 不通 之间 下一段 下一步 时间 用时 次数 结果 数字 说明 变化 计划 要求 承载`)
+	未证实 未收到 完全不通 不通 之间 下一段 下一步 时间 用时 次数 结果 数字 说明 变化 计划 要求 承载
+	默认 网络 提供 列表 任何 指定 可用 可靠 更可靠 显示 不显示 失效 哪里 在前 变化时 重新 端口号 网线 电脑 服务器 怎么办`)
 
 // term is how long the longest of the terms is that a text begins with, in bytes; 0 for none.
 func term(s string) (longest int) {
@@ -28,8 +29,8 @@ func term(s string) (longest int) {
 // measures are words that a number stands before: 3 个.
 const measures = "个次条台对种组项处级行列轮段位倍秒天字核帧页份"
 
-// counted are words that a number stands behind: 第 3 次, 每 8 ms.
-const counted = "第每约"
+// counted are words that a number stands behind: 第 3 次, 每 8 ms, 默认 3.
+const counted = "第每约认"
 
 // held are words that stay with the figure and its unit before them: 64 B 帧, 64 B 时, 560 µs 以内.
 const held = "帧时以内起后前"

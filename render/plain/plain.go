@@ -148,9 +148,9 @@ var spaces = strings.NewReplacer("\u00a0", " ", "\u202f", " ")
 // Piece is what a line is not broken within: a word, or a wide character with the marks that belong to it.
 type Piece struct{ Before, Text string } // Before is the space before it, or nothing
 
-// Marks that begin no line, and marks that end none, in text of wide characters.
+// Marks that begin no line, as does 的, and marks that end none, in text of wide characters.
 const (
-	closing = "。，；：、！？）》」』”…·.,;:!?)%\u00a0"
+	closing = "。，；：、！？）》」』”…·的.,;:!?)%\u00a0"
 	opening = "（《「『“(≥\u00a0"
 )
 

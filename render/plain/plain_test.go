@@ -69,6 +69,7 @@ func TestGlue(t *testing.T) {
 		"第 3 次试验，每 8 ms，再重复约 12 次":      "第_3_次试验，每_8_ms，再重复约_12_次",
 		"1518 B 帧，560 µs 以内，64 B 时":     "1518_B_帧，560_µs_以内，64_B_时",
 		"在 1 h 12 min 1 s，6 核，40 min 后": "在 1_h_12_min_1_s，6_核，40_min_后",
+		"每次 64 B 的写入（默认 3）":             "每次 64_B 的写入（默认_3）",
 		"CUBIC 10 %，BBR 2 条流 64 B 上行":   "CUBIC 10_%，BBR 2_条流 64_B 上行",
 	} {
 		if got := strings.ReplaceAll(Glue(in), "\u00a0", "_"); got != want {
