@@ -84,8 +84,10 @@ func TestInterruptedAtTheGate(t *testing.T) {
 		_ = m.Respond(answer)
 	})
 	out, err := commander(t, hub, "a", "b").RunTrial(ctx, upTrial("a", "b", time.Minute), nil)
-	if err != nil || said(out.Cut) != "interrupted" || out.Flows[0].Send == nil || out.Flows[0].Receive == nil {
-		t.Errorf("%+v, %v; want both accounts of a trial that was cut", out, err)
+	if err != nil || said(out.Cut) != "interrupted" || out.Flows[0].Send == nil || out.Flows[0].Receive == nil ||
+		out.Flows[0].Receive.Receive.Tally.Late != out.Flows[0].Send.Send.Accepted {
+		t.Errorf("%+v, %v; want both accounts of a trial that was cut, the receiver told what left the sender", out,
+			err)
 	}
 	nothingOpen(t, w)
 }
