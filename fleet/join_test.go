@@ -251,8 +251,10 @@ func TestFleetLeaving(t *testing.T) {
 func TestFleetTaken(t *testing.T) {
 	t.Parallel()
 	hub, w := openHub(t), newWire()
-	shared := agentOn(w, "b")
-	for _, c := range []AgentConfig{agentOn(w, "a"), shared, agentOn(w, "c")} {
+	shared, sender := agentOn(w, "b"), agentOn(w, "a")
+	var refused atomic.Bool // until then the first controller's trial does not end
+	sender.Engines["udp"].(*fakeEngine).ends = refused.Load
+	for _, c := range []AgentConfig{sender, shared, agentOn(w, "c")} {
 		joinAs(t, hub, c)
 	}
 	first, second := commander(t, hub, "a", "b"), commander(t, hub, "b", "c")
@@ -267,7 +269,7 @@ func TestFleetTaken(t *testing.T) {
 	begun := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {
-		order := upTrial("a", "b", 2*time.Second)
+		order := upTrial("a", "b", time.Second)
 		order.onceMeasured(func() { close(begun) })
 		if out, err := first.RunTrial(t.Context(), order, nil); err != nil || said(out.Cut) != "" {
 			t.Errorf("the first controller's trial: %v, cut: %q", err, said(out.Cut))
@@ -277,6 +279,7 @@ func TestFleetTaken(t *testing.T) {
 	if _, err := second.RunTrial(t.Context(), upTrial("c", "b", time.Second), nil); !errors.Is(err, ErrTaken) {
 		t.Errorf("the second controller's: %v, want %v", err, ErrTaken)
 	}
+	refused.Store(true)
 	testenv.Receive(t, "the end of the first controller's trial", closing)
 	measured(t, second, upTrial("c", "b", 100*time.Millisecond), nil)
 	running.Wait()
