@@ -207,11 +207,12 @@ func checkVariants(p model.Plan, name string) error {
 	return nil
 }
 
-// emptyFlag names a flag that was given without a value.
+// emptyFlag names a flag that was given without a value, or with blanks.
 func emptyFlag(flags *pflag.FlagSet) (name string) {
+	blank := func(text string) bool { return strings.TrimSpace(text) == "" }
 	flags.Visit(func(f *pflag.Flag) {
 		v, ours := f.Value.(*typed)
-		if ours && slices.Contains(v.texts, "") || f.Value.Type() == "string" && f.Value.String() == "" {
+		if ours && slices.ContainsFunc(v.texts, blank) || f.Value.Type() == "string" && blank(f.Value.String()) {
 			name = f.Name
 		}
 	})
