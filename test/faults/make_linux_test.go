@@ -546,15 +546,46 @@ func queued(n *netbed.Node, hook *nftables.ChainHook) (undo func()) {
 	return n.Rule(hook, ofUDP(&expr.Counter{}, &expr.Queue{Num: 5})...)
 }
 
+// track has a node know the connections of what passes a hook.
+func track(n *netbed.Node, hook *nftables.ChainHook) (undo func()) {
+	return n.Rule(hook, &expr.Ct{Register: 1, Key: expr.CtKeySTATE}, &expr.Counter{})
+}
+
 // tracked has a node know the connections of what passes a hook, and the machine know no more than one of a namespace.
 func tracked(c *chain, n *netbed.Node, hook *nftables.ChainHook) (undo func()) {
-	n.Rule(hook, &expr.Ct{Register: 1, Key: expr.CtKeySTATE}, &expr.Counter{})
+	track(n, hook)
 	other := c.sender.Open(false, netbed.Connected(netip.AddrPortFrom(c.receiver.IP(false), c.port)))
 	if _, err := unix.Write(other.FD, []byte{0}); err != nil {
 		c.Fatal(err)
 	}
 	machine(c, "net/netfilter/nf_conntrack_max", "1")
 	return nil
+}
+
+// crowd has the router know as many connections as its machine's table of the fewest buckets takes.
+func crowd(c *chain) {
+	machine(c, "net/netfilter/nf_conntrack_buckets", "1") // the kernel makes it a page of them
+	machine(c, "net/netfilter/nf_conntrack_max", "1000000")
+	c.router.Sysctl("net/netfilter/nf_conntrack_udp_timeout", "600")
+	undo := track(c.router, output)
+	c.router.Must(func() error {
+		return netlink.LinkAdd(&netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Name: "nowhere"}})
+	})
+	c.router.Give("nowhere", netip.MustParsePrefix("192.0.2.1/24"))
+	c.router.Must(func() error {
+		for range 2 {
+			conn, err := net.ListenPacket("udp4", ":0")
+			if err != nil {
+				return err
+			}
+			for port := range 50_000 { // near the end the table takes one in thirty
+				_, _ = conn.WriteTo([]byte{0}, &net.UDPAddr{IP: net.IPv4(192, 0, 2, 2), Port: port + 1})
+			}
+			conn.Close()
+		}
+		return nil
+	})
+	undo()
 }
 
 // machine sets what all namespaces share, for the time of a row.

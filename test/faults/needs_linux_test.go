@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -52,6 +53,9 @@ func atLeast(major, minor int) bool {
 	}
 	return slices.Compare(have[:], []int{major, minor}) >= 0
 }
+
+// boundedChains is a machine of one's own whose connection table has an end.
+func boundedChains(t testing.TB) string { return cmp.Or(linux(5, 15)(t), guest(t)) }
 
 // module is one that f needs in a namespace.
 func module(name string, f func() error) need {

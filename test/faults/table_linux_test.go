@@ -191,6 +191,8 @@ var table = []row{
 	{name: "router: connection table full", needs: guest, want: each("network/CONNTRACK_FULL"),
 		facts: `net\.netfilter\.nf_conntrack_count=1 connection, net\.netfilter\.nf_conntrack_max=1 connection`,
 		make:  func(c *chain) func() { return tracked(c, c.router, forward) }},
+	{name: "router: buckets of the connection table full", needs: boundedChains, want: each("network/CONNTRACK_CHAIN"),
+		before: crowd, make: func(c *chain) func() { return track(c.router, forward) }},
 	{name: "router: WireGuard without a peer", needs: device(wireguard()), want: each("network/TUNNEL_NO_PEER"),
 		make: func(c *chain) func() { return into(c, c.router, wireguard()) }},
 	{name: "router: bond without a port", needs: device(bond()), want: each("network/NO_CARRIER"),
