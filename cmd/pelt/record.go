@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pelt/engine"
 	"pelt/internal/outfile"
 	"pelt/record"
 	"pelt/record/contents"
@@ -71,12 +72,17 @@ made up, and packets are cut after the test header; their lengths are real.`,
 			case csv != "":
 				return exportRecord(c, args[0], "csv", csv, export.CSV)
 			}
-			return exportRecord(c, args[0], "pcap-like", pcap, export.Pcap)
+			asPcap := func(w io.Writer, r *record.Reader) error { return export.Pcap(w, r, testHeader) }
+			return exportRecord(c, args[0], "pcap-like", pcap, asPcap)
 		},
 	}
 	c.Flags().StringVar(&csv, "csv", "", "a row for each packet to `FILE`, or -")
 	c.Flags().StringVar(&pcap, "pcap-like", "", "a capture with time stamps in nanoseconds to `FILE`, or -")
 	return c
+}
+
+func testHeader(b []byte, trial uint16, sequence, sendNanos uint64) {
+	engine.PutHeader(b, engine.Header{Trial: trial, Sequence: sequence, SendNanos: sendNanos})
 }
 
 // exportRecord writes a file whole or not at all. What a cut record holds is exported, and told.

@@ -2,6 +2,7 @@ package export
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"path/filepath"
@@ -43,10 +44,15 @@ func small(t *testing.T) []byte {
 	return file
 }
 
+func header(b []byte, trial uint16, sequence, send uint64) {
+	binary.BigEndian.PutUint64(b, 0x9e17<<48|uint64(trial)<<32|sequence>>16)
+	binary.BigEndian.PutUint64(b[8:], sequence<<48|send)
+}
+
 func TestFiles(t *testing.T) {
 	for name, write := range map[string]func(io.Writer, *record.Reader) error{
 		"small.csv":  CSV,
-		"small.pcap": Pcap,
+		"small.pcap": func(w io.Writer, r *record.Reader) error { return Pcap(w, r, header) },
 	} {
 		var got bytes.Buffer
 		if err := write(&got, source(t, small(t))); err != nil {

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"io"
 
-	"pelt/engine"
 	"pelt/internal/checksum"
 	"pelt/record"
 )
+
+// Header writes a test header to b: of a trial on the wire, a sequence and a send time.
+type Header func(b []byte, trial uint16, sequence, sendNanos uint64)
 
 const (
 	// pcap with nanoseconds, in the byte order of its writer
@@ -20,6 +22,7 @@ const (
 
 	etherBytes = 14
 	udpBytes   = 8
+	testBytes  = 16
 	// The ports of the first stream.
 	fromPort, toPort = 40000, 7359
 	// netFlows is how many flows one network has addresses for.
@@ -36,7 +39,7 @@ var exampleNets = [...][3]byte{{192, 0, 2}, {198, 51, 100}, {203, 0, 113}}
 // others as long after it as they were by the receiver's clock. The streams of a flow
 // are told by their ports, flows by their addresses: in 192.0.2.0/24, 198.51.100.0/24
 // and 203.0.113.0/24 or in 2001:db8::/32, which are kept for examples (RFC 5737, RFC 3849).
-func Pcap(w io.Writer, r *record.Reader) error {
+func Pcap(w io.Writer, r *record.Reader, header Header) error {
 	out := bufio.NewWriterSize(w, 256<<10)
 	var head [24]byte
 	binary.LittleEndian.PutUint32(head[0:], pcapMagic)
@@ -48,7 +51,7 @@ func Pcap(w io.Writer, r *record.Reader) error {
 		return err
 	}
 	begins := map[begin]int64{} // receive times
-	var packet [16 + etherBytes + 40 + udpBytes + engine.HeaderBytes]byte
+	var packet [16 + etherBytes + 40 + udpBytes + testBytes]byte
 	err := each(r, func(t *record.Trial, f *record.Flow, p *record.Packets) error {
 		b := begin{p.Trial, f.To}
 		if _, known := begins[b]; !known {
@@ -57,13 +60,12 @@ func Pcap(w io.Writer, r *record.Reader) error {
 		for i := range p.List {
 			x := &p.List[i]
 			n := frame(packet[16:], f, p)
-			engine.PutHeader(packet[16+n-engine.HeaderBytes:], engine.Header{Trial: cmp.Or(f.Wire, t.Wire),
-				Sequence: x.Sequence, SendNanos: x.SendNanos})
+			header(packet[16+n-testBytes:], cmp.Or(f.Wire, t.Wire), x.Sequence, x.SendNanos)
 			at := t.Started.UnixNano() + x.ReceiveNanos - begins[b]
 			binary.LittleEndian.PutUint32(packet[0:], uint32(at/1e9))
 			binary.LittleEndian.PutUint32(packet[4:], uint32(at%1e9))
 			binary.LittleEndian.PutUint32(packet[8:], uint32(n))
-			binary.LittleEndian.PutUint32(packet[12:], uint32(n-engine.HeaderBytes+max(f.PayloadBytes, engine.HeaderBytes)))
+			binary.LittleEndian.PutUint32(packet[12:], uint32(n-testBytes+max(f.PayloadBytes, testBytes)))
 			if _, err := out.Write(packet[:16+n]); err != nil {
 				return err
 			}
@@ -82,7 +84,7 @@ type begin struct {
 // frame writes the headers of a packet of a stream and returns the length up to the
 // end of the test header.
 func frame(b []byte, f *record.Flow, p *record.Packets) int {
-	length := max(f.PayloadBytes, engine.HeaderBytes) + udpBytes
+	length := max(f.PayloadBytes, testBytes) + udpBytes
 	copy(b, []byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1}) // administered locally
 	ip := b[etherBytes:]
 	var udp []byte
@@ -120,5 +122,5 @@ func frame(b []byte, f *record.Flow, p *record.Packets) int {
 	if f.Family == 6 {
 		udp[6], udp[7] = 0xff, 0xff // there must be one (RFC 8200 section 8.1), and nobody can check it
 	}
-	return len(b) - len(udp) + udpBytes + engine.HeaderBytes
+	return len(b) - len(udp) + udpBytes + testBytes
 }
