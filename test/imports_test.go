@@ -29,7 +29,7 @@ var layers = map[string][]string{
 	"ledger":            {"model", "unit", "words"},
 	"advice":            {"ledger", "model", "unit"},
 	"record":            {"model", "unit"},
-	"record/tap":        {"engine", "model", "unit", "record"},
+	"record/tap":        {"model", "unit", "record"},
 	"record/disk":       {"internal/outfile"},
 	"record/contents":   {"model", "unit", "measure", "record"},
 	"record/export":     {"internal/checksum", "model", "unit", "record"},

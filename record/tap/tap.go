@@ -14,10 +14,18 @@ import (
 	"sync/atomic"
 	"time"
 
-	"pelt/engine"
 	"pelt/model"
 	"pelt/record"
 )
+
+// Meter is what counts a flow; see engine.Meter.
+type Meter interface {
+	Observe(stream int, batch []model.Arrival)
+	Received() (packets, bytes uint64)
+	Reach() uint64
+	Tally() model.Tally
+	Missing(stream int, attempted uint64) model.Marks
+}
 
 // Sizes of a recorder's memory.
 const (
@@ -80,7 +88,7 @@ func New(chunks int, sink func(Piece)) *Recorder {
 
 // Tap is the record of one flow of one trial.
 type Tap struct {
-	engine.Meter
+	Meter
 	recorder *Recorder
 	id       model.RecordID
 	payload  int
@@ -107,7 +115,7 @@ type stream struct {
 
 // Tap puts the record of a flow around its meter. Packets of another length than
 // payloadBytes are in neither.
-func (r *Recorder) Tap(id model.RecordID, streams, payloadBytes int, m engine.Meter) *Tap {
+func (r *Recorder) Tap(id model.RecordID, streams, payloadBytes int, m Meter) *Tap {
 	t := &Tap{Meter: m, recorder: r, id: id, payload: payloadBytes}
 	for i := range streams {
 		t.streams = append(t.streams, &stream{tap: t, number: uint16(i)})
