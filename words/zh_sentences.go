@@ -13,7 +13,7 @@ const (
 	zhLoss  = `[{way}：][{where} 时][丢包不超过 {loss_ratio:goal} 的最高速率为|不丢包最高]`
 	zhFree  = zhLoss + ` {throughput_pps}[（{each}）]`
 	zhLeast = zhLoss + `至少 {throughput_pps}[（{each}）]。`
-	zhNext  = `[依次搜索 {searches_count} 次，取[{lower ?}较低值|{even ?}中间两个值中较低的|中间值][{lower ?}|{two ?}；只有两次的取较低值]。][{range ?}若路径的变化不大于各次搜索之间的变化，下次运行 20 次中有 19 次落在所给范围内。]`
+	zhNext  = `[依次搜索 {searches_count} 次，取[{lower ?}较低值|{even ?}中间两个值中较低的|中间值][{lower ?}|{two ?}；只有两次的取较低值]。][{range ?}若路径的变化不大于各次搜索之间的变化，下次运行的结果有 95 % 的可能落在所给范围内。]`
 	zhAgain = `（下次运行：{holds_pps:next to fails_pps:next}）`
 	zhFlood = `[¶全速发送时饱和在 {receive_pps:flood range}。]`
 
@@ -26,7 +26,7 @@ const (
 	zhOther = `。¶路径按端口选路：这些流[发往 UDP 端口 {listening}|来自 UDP 端口 {asking}]。¶以下数字只含其余 ` +
 		`{streams_count:others} 条流。`
 
-	zhWatchedLess = `[有 {lost_packets:unseen} 次丢包（不分流量）没有看到。][有 {lost_packets:overwritten} ` +
+	zhWatchedLess = `[有 {lost_packets:unseen} 次丢包没有看到，可能是任何流量的。][有 {lost_packets:overwritten} ` +
 		`条记录未及读取就被覆盖。][有 {lost_packets:nameless} 次只计了数，没有原因。][{unsettled ?}等待结束时计数器仍在变化。]` +
 		`[未能读取：{unread}。]`
 	zhSpeed = `[的速度是 {base} 的 {speed_index range} 倍|比 {base} 快 {speed_ratio:more range}|比 {base} 慢 ` +
@@ -97,9 +97,9 @@ var chineseSentences = map[string]string{
 	"free.explain": `查看最先出现的丢包：`,
 	"free.allow":   `查找丢包很少的最高速率：加 --max-loss {share argument} 再运行一次。`,
 	"free.burst":   `{fails_pps} 时，{trials_count} 次试验的丢包每次都集中在 {burst_s} 内：可能是主机或路由器卡顿，不一定是速率太高。`,
-	"setup.search": `按 RFC 9971 搜索，目标 {goal}：每个速率以每次 {measure_s:final} 的试验共测 {measure_s:sum}，其中有 {measure_s:good} ` +
-		`不超标即达标；达标与不达标的速率相差不超过 {width_ratio}。RFC 2544 要求更严（--strict）。` + zhNext,
-	"setup.search-strict": `按 RFC 9971 搜索，目标 {goal}：每次 {measure_s:final} 的试验都不超标，该速率才达标；达标与不达标的速率相差` +
+	"setup.search": `按 RFC 9971 搜索，目标 {goal}：每个速率共测 {measure_s:sum}，每次试验 {measure_s:final}；丢包不超过目标的试验累计 ` +
+		`{measure_s:good}，该速率即达标；达标与不达标的速率相差不超过 {width_ratio}。RFC 2544 要求更严（--strict）。` + zhNext,
+	"setup.search-strict": `按 RFC 9971 搜索，目标 {goal}：每次 {measure_s:final} 的试验丢包都不超过目标，该速率才达标；达标与不达标的速率相差` +
 		`不超过 {width_ratio}。` + zhNext,
 
 	"nothing.filter":      zhTo + `：{whose}防火墙丢弃发往 {port} 的包。¶` + zhAll + `被丢弃[（表 {table}，链 {chain}）][，并应答“{answer}”]。`,
@@ -162,7 +162,7 @@ var chineseSentences = map[string]string{
 	"cc.cut-time": `[{all ?}所有传输都|{trials_count} 次传输中有 {cut_count} 次]被 --time 截断：相应算法的用时至少是所示的值。`,
 	"cc.held":     `TCP 最多有 {tcp_held_back_ratio:worst} 的时间在等缓冲区（{where}）：拥塞控制不是唯一的瓶颈。`,
 	"cc.other":    `要求 {who} 时内核使用的是 {used}：标为 {who} 的数字实为 {used} 的。`,
-	"cc.memory": `{host}的内核用以前到同一地址的连接学到的参数开始新连接，各算法可能互相影响。请在那里关闭：` +
+	"cc.memory": `{host}的内核建立新连接时，沿用以前到同一地址的连接学到的参数，各算法可能互相影响。在那里关闭：` +
 		`sysctl -w net.ipv4.tcp_no_metrics_save=1`,
 	"cc.page": `查看速率和排队随时间的变化：`,
 
@@ -210,7 +210,7 @@ var chineseSentences = map[string]string{
 	"mesh.whole":           `{hosts_count} 台主机之间的 {attempted_packets} 个包一个也没丢。`,
 	"mesh.into":            `[{all ?}{pairs_count:into} 台主机到 {host} 都丢包|{pairs_count:into} 台主机中有 {pairs_count:into-lossy} 台到 {host} 丢包]，中位数 {loss_ratio:into}[，来自{place}]。¶先检查 {host}。`,
 	"mesh.from":            `{host} 到[{all ?} {pairs_count:from} 台主机都| {pairs_count:from} 台主机中的 {pairs_count:from-lossy} 台]丢包，中位数 {loss_ratio:from}[，来自{place}]。¶先检查 {host}。`,
-	"mesh.both":            `{host} 与几乎所有主机双向丢包：到它 {loss_ratio:into}，从它 {loss_ratio:from}[，来自{place}]。¶先检查 {host}。`,
+	"mesh.both":            `{host} 与几乎所有主机双向丢包：发往它的丢 {loss_ratio:into}，它发出的丢 {loss_ratio:from}[，来自{place}]。¶先检查 {host}。`,
 	"mesh.hosts-more":      `另有 {more_count} 台主机与几乎所有其他主机之间丢包，见网格图。`,
 	"mesh.oneway":          `{from} 到 {to} 丢包 {loss_ratio}[，来自{place}][；反方向正常（{loss_ratio:back}）]。`,
 	"mesh.pair":            `{from} 与 {to} 双向丢包：去程 {loss_ratio}[，来自{place}]，回程 {loss_ratio:back}。`,
@@ -243,8 +243,8 @@ var chineseSentences = map[string]string{
 	"soak.until":   `[{flow}：]到 {at_s:to moment} 为止，` + zhWorst + `；在此之后` + zhRest,
 	"soak.between": `[{flow}：]从 {at_s:from moment} 到 {at_s:to moment}，` + zhWorst + `；其余时间` + zhRest,
 	"soak.tcp":     `[{flow}：]{duration_s moment} 内 TCP 有效吞吐 {goodput_bps}[，重传了 {retransmit_ratio} 的数据]。`,
-	"soak.outage":  `路径中断 {outage_s:sum moment}，在 {at}。`,
-	"soak.outages": `路径中断 {outages_count} 次，共 {outage_s:sum moment}；最长一次 {outage_s:longest moment}，在 {at}。`,
+	"soak.outage":  `路径在 {at} 中断了 {outage_s:sum moment}。`,
+	"soak.outages": `路径中断 {outages_count} 次，共 {outage_s:sum moment}；最长一次在 {at}，{outage_s:longest moment}。`,
 	"soak.nopath":  `到测试时间结束，路径仍未恢复。`,
 	"soak.unheard": `[{flow}：][从 {at_s:from moment} 起收不到接收端的消息；其间发送了 {unheard_packets} 个包。|收不到接收端消息期间发送了 ` +
 		`{unheard_packets} 个包。]`,
@@ -338,7 +338,7 @@ var chineseSentences = map[string]string{
 	"sure.least":       `至少：最多可能有 {lost_packets:most}，因为别的包也使该计数器变化`,
 	"sure.dropped":     `大约：那里只统计了丢弃的报文段数，无法与重传一一对应`,
 	"sure.waiting":     `很可能：等待结束时仍有包到达，缺的是最新的一批`,
-	"sure.answered":    `很可能：与本机用 ICMP 差错应答的包连续丢失`,
+	"sure.answered":    `很可能：紧挨着它们丢失的包，本机用 ICMP 差错应答过`,
 	"sure.inferred":    `推断：两台主机的计数不同`,
 	"sure.other":       `{sure}`,
 
@@ -386,7 +386,7 @@ var chineseSentences = map[string]string{
 	"limit.unknown": `[{where}：]瓶颈未知[：{why}|{tcp ?}：链路、缓冲区和主机的 CPU 有余量，或没有读到。全速发送可以测出路径能承载多少：pelt ` +
 		`curve {target argument}|{unplaced ?}，大部分丢包原因不明[：{possible}|{dut ?}（--dut 也许能查明）|{unprivileged ` +
 		`?}（两端都用 root 也许能查明）]|{idle ?}，几乎没有丢包，发送端也有余量|{unread ?}，几乎没有丢包，没有读到发送端的负载|` +
-		`{lost ?}，路径的任何一段和两端主机都不是大部分丢包的所在]。`,
+		`{lost ?}，没有哪一段路径、哪一端主机占丢包的大部分]。`,
 	"limit.unsent":   `[{fails_pps}|更高的速率]发不出来：{why}。`,
 	"limit.late":     `{fails_pps} 发不出来：发送端错过了计划的 {late_ratio}。`,
 	"limit.invalid":  `[{fails_pps}|更高速率]的试验无效：{why}。`,
@@ -458,8 +458,8 @@ var chineseSentences = map[string]string{
 	"why.sender-starved":     `发送端得不到 CPU（落后期间其线程只运行了 {run_ratio} 的时间）：要求 {asked_pps}，实际 {kept_pps}`,
 	"why.sender-stolen":      `落后期间虚拟机管理程序占用了发送端 {steal_ratio} 的 CPU 时间：要求 {asked_pps}，实际 {kept_pps}`,
 	"why.sender-core-full":   `发送端的核已占满：要求 {asked_pps}，实际 {kept_pps}`,
-	"why.sender-timer-late":  `发送端的定时器迟到：要求 {asked_pps}，实际 {kept_pps}`,
-	"why.sender-late":        `发送端迟到：要求 {asked_pps}，实际 {kept_pps}`,
+	"why.sender-timer-late":  `发送端的定时器触发太晚：要求 {asked_pps}，实际 {kept_pps}`,
+	"why.sender-late":        `发送端没跟上：要求 {asked_pps}，实际 {kept_pps}`,
 	"why.sender-stalled":     `发送端主机卡顿：要求测 {ordered_s}，实际测了 {duration_s}`,
 	"why.interface-refused":  `发送端的接口拒绝了 {refused_ratio} 的包`,
 	"why.nothing-sent":       `没有发送`,
@@ -503,8 +503,8 @@ var chineseSentences = map[string]string{
 	"why.segments-uncounted":    zhConnection + `系统不统计 TCP 报文段（Linux 4.6 起才有）：包数为 0，字节数正确`,
 	"why.read-late":             zhConnection + `本机太忙，计数器最多晚读了 {late_s}，所以两端的总数不一致`,
 	"why.writes-held":           zhConnection + `有 {writes} 次写入没有进行，因为路径或对端不再接收`,
-	"why.writes-late":           zhConnection + `有 {writes} 次写入没有进行，因为发送端迟到`,
-	"why.connections-unmade":    zhConnection + `有 {connections} 个连接没有按时发起：{held} 个因为未应答的太多，{late} 个因为发送端迟到`,
+	"why.writes-late":           zhConnection + `有 {writes} 次写入没有进行，因为发送端没跟上`,
+	"why.connections-unmade":    zhConnection + `有 {connections} 个连接没有按时发起：{held} 个因为未应答的太多，{late} 个因为发送端没跟上`,
 	"why.strangers-refused":     zhConnection + `试验中拒绝了连到端口 {name} 的 {connections} 个陌生连接`,
 	"why.files-spent":           zhConnection + `本机有 {times} 次没有文件描述符可用于新连接：请提高上限（ulimit -n）`,
 	"why.strange-sequences":     zhConnection + `有 {packets} 个包的序号与其他包相差太远，按外来包计：有别人向这条流发包，或包在途中被改动`,
@@ -560,7 +560,7 @@ var chineseSentences = map[string]string{
 	"why.need-ring":             `每个队列 {flow_pps} x {stall_s} = {packets} 个包`,
 	"why.need-queues":           `{streams} 条流共用 {queues} 个队列`,
 	"why.need-send-buffer":      `2 x 队列的 {packets} 个包 x {truesize_bytes}（[{measured ?}实测|按 Linux 6.18 veth 上测得的表]） = {need_bytes}`,
-	"why.need-budget":           `softnet.time_squeeze 随之增长：取内核一次软中断 300 个包的两倍`,
+	"why.need-budget":           `softnet.time_squeeze 随之增长：取内核一次软中断上限（300 个包）的两倍`,
 	"why.need-loose-filter":     `回发送端的路走另一个接口；2 接受任何能到那里的接口`,
 	"why.need-datagrams":        `{streams} 条流 x 一个 {truesize_bytes} 的数据报（[{measured ?}实测|按 Linux 6.18 veth 上测得的表]）`,
 	"why.need-kernels":          `{present_bytes} 放不下更多分片：取内核自己的上限`,
@@ -600,7 +600,7 @@ var chineseSentences = map[string]string{
 	"why.samples-dropped":       `丢弃了 {messages} 个进度采样，因为没有及时取走`,
 	"why.beats-stuck":           `有 {messages} 个心跳没有发出，因为控制连接卡住了`,
 	"why.beats-dropped":         `丢弃了 {messages} 个心跳，因为本进程没有时间处理`,
-	"why.control-lost":          `从 {at_s} 起 {gap_s} 没有{node}的消息；测试继续进行，其数字包含这段时间`,
+	"why.control-lost":          `从 {at_s} 起有 {gap_s} 没有{node}的消息；测试继续进行，其数字包含这段时间`,
 	"why.record-cut":            `[{node}的]记录不完整：[{of}|{text}]`,
 	"why.record-misses":         `{flow} 流：记录缺少一些到达的包`,
 	"why.record-failed":         `记录写不进去[：{text}]`,
@@ -659,7 +659,7 @@ var chineseSentences = map[string]string{
 	"why.frames-iperf":          `iperf3 对端通过套接字收发包`,
 	"why.frames-unready":        `[{node}：]{name} 不收 XDP 帧：{of}`,
 	"why.frames-no-peer":        `不知道 {name} 上 {address} 的以太网地址`,
-	"why.frames-apart":          `各流走的路不同：从 {address} 出 {name}，从 {other_address} 走另一条`,
+	"why.frames-apart":          `各流走的路不同：从 {address} 发的走 {name}，从 {other_address} 发的走别的接口`,
 	"why.frames-real-card":      `那里的 {name} 是真实接口，使用其 XDP 需要 pelt serve --xdp`,
 	"why.frames-queue":          `帧会绕过 {name} 的排队规则 {queue}`,
 	"why.frames-unsent":         `{name} 不发 XDP 帧：驱动不支持（没有 ndo_xdp_xmit），或虚拟网线的另一端还没准备好[：{text}]`,
@@ -688,8 +688,8 @@ var chineseSentences = map[string]string{
 	"why.system-cuts":           `该系统不能把多个包作为一个缓冲区交出；请逐个发送`,
 	"why.kernel-joins":          `内核不合并数据报（UDP_GRO，Linux 5.0）`,
 	"why.kernel-cuts":           `内核不能把一个缓冲区切成数据报（UDP_SEGMENT，Linux 4.18）`,
-	"why.control-root":          `拥塞控制 "{control}" 在这里只有 root 能用；所有人可用 {controls}（sysctl net.ipv4.tcp_allowed_congestion_control）`,
-	"why.control-missing":       `内核没有拥塞控制 "{control}"；有 {controls}。如果它是模块，由 root 加载：modprobe tcp_{control}`,
+	"why.control-root":          `拥塞控制“{control}”在这里只有 root 能用；所有人可用 {controls}（sysctl net.ipv4.tcp_allowed_congestion_control）`,
+	"why.control-missing":       `内核没有拥塞控制“{control}”；有 {controls}。如果它是模块，由 root 加载：modprobe tcp_{control}`,
 	"why.not-own-address":       `{address} 不是本机的地址`,
 	"why.iperf-probes":          `iperf3 服务器不回答往返测量包`,
 	"why.iperf-streams":         `iperf3 服务器最多 {streams} 条流`,
@@ -697,10 +697,10 @@ var chineseSentences = map[string]string{
 	"why.iperf-packets":         `到 iperf3 服务器的一条流最多 2^32 个包：请缩短 --time 或增加 --streams`,
 	"why.iperf-unasked":         `iperf3 客户端没有要求这个`,
 	"why.only-observes":         `该 pelt serve 只观测（--observe-only）：不收发任何包`,
-	"why.engine-not-there":      `引擎 "{name}"：那台主机有 {engines}`,
+	"why.engine-not-there":      `引擎“{name}”：那台主机只有 {engines}`,
 	"why.records-nothing":       `那台主机不做记录`,
 	"why.calls-no-own":          `那台主机不会主动连接 {address}，它不是另一台主机的地址（那里用 --calls 可允许）`,
-	"why.calls-nobody":          `那台主机只监听，不主动连接别人；要让它作发送一侧，请在那里用 --calls {address} 启动 pelt serve`,
+	"why.calls-nobody":          `那台主机只监听，不主动连接别人；要让它作发送端，请在那里用 --calls {address} 启动 pelt serve`,
 	"why.calls-others":          `那台主机只主动连接 {networks}（那里的 --calls），不连接 {address}`,
 	"why.called-in-vain":        `那台主机连接别人多次无人应答：请半分钟后再试`,
 	"why.watchers-full":         `已有 {runs} 个运行在观测该路由器，不能再多：请稍后再试`,
@@ -739,10 +739,10 @@ var chineseSentences = map[string]string{
 	"why.lab-rights":            `{name}[：{text}]：需要 CAP_SYS_ADMIN 和 CAP_NET_ADMIN；请用 sudo 运行，或在内核允许的非特权用户命名空间里运行`,
 	"why.lab-fast-rights":       `加载实验环境 {name} 的快速路径[：{text}]：需要 CAP_BPF 和 CAP_NET_ADMIN，且不能在用户命名空间里；请用 sudo 运行`,
 	"why.lab-kernel-lacks":      `这个内核没有 {name}（{config}）[：{text}]`,
-	"why.lab-version":           `这个实验环境由另一版本的 pelt 持有（它用 {version}，本程序用 {own_version}）；请用那个版本撤掉它`,
+	"why.lab-version":           `这个实验环境由另一版本的 pelt 持有（它用 {version}，本程序用 {own_version}）；请用那个版本结束它`,
 	"why.lab-refuses":           `这个实验环境的链路不能这样设置`,
-	"why.lab-taken":             `实验环境的名字“{name}”已被占用；请先撤掉那个实验环境，或换一个名字`,
-	"why.lab-ends":              `这个实验环境正在撤掉`,
+	"why.lab-taken":             `实验环境的名字“{name}”已被占用；请先结束那个实验环境，或换一个名字`,
+	"why.lab-ends":              `这个实验环境正在结束`,
 	"why.lab-unstarted":         `维持实验环境的后台进程启动失败[：{text}]`,
 	"why.lab-watches":           `它已在为这个客户端观测一次试验`,
 	"why.lab-watches-none":      `它没有观测任何试验`,
@@ -788,7 +788,7 @@ var chineseSentences = map[string]string{
 	"why.own-policy-refuses":    `{address}：本机的防火墙或策略拒绝了连接：请允许连到那里的 TCP 端口 {port}`,
 	"why.connect-unanswered":    `{address}：{within_s} 内没有应答[{known ?}|：对端没有开机，或应答回不来，或那里或途中的防火墙不放行 TCP 端口 {port}]`,
 	"why.code-wanted":           `{address} 需要口令：请把那里的 {program} 打印的口令放进 $PELT_CODE，或放进 --code-file 指定的文件`,
-	"why.code-wrong":            `{address}：口令错误：[{hub ?}正确的口令由那里的 pelt hub 打印；pelt serve 不是 hub|正确的口令由那里的 pelt serve 打印；每次启动都会变]`,
+	"why.code-wrong":            `{address}：口令错误：[{hub ?}正确的口令由那里的 pelt hub 打印；pelt serve 不能当作 hub|正确的口令由那里的 pelt serve 打印；每次启动都会变]`,
 	"why.code-unfit":            `这不是口令：应像 tiger-42-amber 那样，由 pelt serve 打印`,
 	"why.serve-no-hub":          "{address}：那里监听的是 `pelt serve`，而主机要加入 `pelt hub`：请在那里启动一个，或只测那台主机：pelt curve {host}",
 	"why.other-listens":         "{address}：那里监听的不是这个版本的 `{program}`（它说 {said}）：端口对吗？",
@@ -813,7 +813,7 @@ var chineseSentences = map[string]string{
 	"why.route-circle":          `包在路由器 {router} 处绕圈：检查沿途的路由`,
 	"why.way-refuses":           `{router} 处的防火墙或路由器拒绝这个连接（{icmp}）：在那里放行 TCP 端口 {port}`,
 	"why.zone-unknown":          `{host}：本机没有接口 {interface}：% 后面应是本机的接口`,
-	"why.host-unknown":          `{host}：没有[带 IPv{family} 地址的]这台主机`,
+	"why.host-unknown":          `{host}：没有这台主机[，或它没有 IPv{family} 地址]`,
 	"why.name-unanswered":       `{host}：无法解析这个名字：{within_s} 内没有 DNS 服务器应答；请给出地址，或修好本机的 DNS`,
 	"why.name-unresolved":       `{host}：无法解析这个名字（{text}）；请给出地址，或修好本机的 DNS`,
 	"why.hub-no-end":            "{address}：那里监听的是 `pelt hub`，不是测试的一端：请用 fleet:FROM..TO 指定主机，并给出 --hub {hub}",
@@ -843,7 +843,7 @@ var chineseSentences = map[string]string{
 	"why.iperf-state":           `它发来状态 {state}，iperf3 的[{client ?}客户端|服务器]此时不会这样发`,
 	"why.iperf-unexplained":     `它拒绝测试而没有说明原因：速率限制、要求登录，或不接受的包长`,
 	"why.iperf-untold":          `它拒绝而没有说明原因`,
-	"why.iperf-one-way":         `它只发或只收，不能同时（3.7 之前的 iperf3 如此）：请试 --direction up 或 down`,
+	"why.iperf-one-way":         `它不能同时收发（3.7 之前的 iperf3 如此）：请试 --direction up 或 down`,
 	"why.iperf-no-reply":        `它的 TCP 端口应答，但 UDP 没有应答：防火墙可能丢弃到那个端口的 UDP`,
 	"why.iperf-unsent":          `UDP 包发不出去：{text}`,
 	"why.iperf-udp-refused":     `那里拒绝 UDP 包：{text}`,
@@ -875,7 +875,7 @@ var chineseSentences = map[string]string{
 	"why.iperf-endless":         `它的测试没有终点`,
 	"why.iperf-send-failed":     `向它发送失败：{of}`,
 	"why.iperf-unopened":        `一条流打不开：{of}`,
-	"why.iperf-missing":         `{within_s} 内它的 {asked} 条流中有 {streams} 条经 {protocol} 到达：防火墙可能丢弃到端口 {port} 的 {protocol}`,
+	"why.iperf-missing":         `{within_s} 内它的 {asked} 条流中只有 {streams} 条经 {protocol} 到达：防火墙可能丢弃到端口 {port} 的 {protocol}`,
 	"why.iperf-turns":           `它的主机上其他测试一直在打开流`,
 	"why.iperf-not-run":         `它的测试没有进行[：{of}]`,
 	"why.iperf-no-account":      `它的测试没有账目`,
