@@ -75,7 +75,7 @@ loss, too. Full trials last 0.5 s, or --time. --goal csit is surer and takes lon
 trials last 1 s. Those of --strict last 60 s, as in RFC 2544.
 
 Loss at the hosts of the sender and the receiver does not lower the answer: it then says
-"at least", and what to change.`: `ndr 先以最快速度（不超过 --rate）打满 TARGET，再按 MLRsearch（RFC 9971）查找每种
+"at least", and what to change.`: `ndr 先向 TARGET 全速发送（不超过 --rate），再按 MLRsearch（RFC 9971）查找每种
 帧长不丢包的最高速率，先上行，后下行；--direction both 则同时测两个方向。
 
 每种帧长依次搜索三次（--goal csit 或 --strict 只搜索一次），由此得知下次运行会落在什么范围。
@@ -143,7 +143,7 @@ clients of --iperf3.
 
 On a router, --observe-only tells what its processors did and which packets its kernel
 dropped.`: `serve 是另一台主机上测试的对端。它打印要粘贴到那里的命令，其中的口令在 serve 结束时
-失效。没有口令就无法发起流量（--iperf3 的客户除外）。
+失效。没有口令就无法发起流量（--iperf3 的客户端除外）。
 
 在路由器上，--observe-only 说明它的 CPU 在做什么、内核丢了哪些包。`,
 	`explain shows where the packets of each setting were lost, and why. --all shows every loss
@@ -196,7 +196,7 @@ pelt-demo.png（也可用参数指定文件）。没有 root 时它用用户命�
 	"forbid fragments":                                                                                                               "置 DF 位，禁止分片",
 	"auto, udp, xdp, or SENDER:RECEIVER as xdp:udp":                                                                                  "auto、udp、xdp，或 SENDER:RECEIVER，如 xdp:udp",
 	"watch kernel drops: seq (each packet), count or off (default: the best that works)":                                             "观测内核丢包：seq（逐包）、count 或 off（默认：可用的最佳方式）",
-	"due packets that may leave back to back (default: a late sender catches up at twice the rate)":                                  "到期的包可以连续发出多少个（默认：发送端迟到时以两倍速率补发）",
+	"due packets that may leave back to back (default: a late sender catches up at twice the rate)":                                  "到期的包可以连续发出多少个（默认：发送端没跟上时以两倍速率补发）",
 	"call the target over this interface or VRF of this host (Linux): eth1":                                                          "从本机的这个接口或 VRF 连接目标（仅 Linux）：eth1",
 	"data uses UDP of the control port, too (Linux): one number for firewalls; no TCP tests":                                         "数据也用控制端口的 UDP（仅 Linux）：防火墙只需一个端口号；不能做 TCP 测试",
 	"first local port of the streams (default: any)":                                                                                 "各流的第一个本地端口（默认：任意）",
@@ -242,7 +242,7 @@ pelt-demo.png（也可用参数指定文件）。没有 root 时它用用户命�
 	"print the whole report, not 12 lines":                                                             "打印整份报告，而不是 12 行",
 	"write figures for Prometheus (text format 0.0.4) to `FILE`, or -":                                 "把 Prometheus 指标（文本格式 0.0.4）写入 `FILE` 或 -",
 	"fleet: `HOST[:PORT]` of the pelt hub (default: this host, or $PELT_HUB)":                          "机群：pelt hub 的 `HOST[:PORT]`（默认：本机，或 $PELT_HUB）",
-	"fleet: `URLS` of NATS servers of yours in place of a hub":                                         "机群：用自己的 NATS 服务器代替 hub，其 `URLS`",
+	"fleet: `URLS` of NATS servers of yours in place of a hub":                                         "机群：不用 hub，用自己的 NATS 服务器 `URLS`",
 	"fleet: `FILE` with the credentials for --nats":                                                    "机群：--nats 服务器的凭据 `FILE`",
 
 	// Of commands that test nothing.
@@ -302,7 +302,8 @@ of a UDP receiver. A file that was cut is read up to the cut.`: `record 读取 -
 读到断处为止。`,
 	"show lists the trials and flows of a record, and the first series of lost packets.": "show 列出记录中的试验和流，以及最先出现的几段连续丢包。",
 	`export writes each packet as a row of CSV, or as a packet of a capture. There the headers are
-made up, and packets are cut after the test header; their lengths are real.`: `export 为每个包写一行或一个包。抓包文件的协议头是补上的，包在测试头之后截断；长度是真实的。`,
+made up, and packets are cut after the test header; their lengths are real.`: `export 把每个包写成 CSV 的一行，或抓包文件里的一个包。
+抓包文件的协议头是补上的，包在测试头之后截断；长度是真实的。`,
 	`tune changes a setting of this host only if a counter of a run, or --set, calls for it. Old
 values are stored first, so pelt tune revert works after any kill. For other hosts it prints
 commands.`: `只有某次运行的计数器表明需要，或用 --set 指定时，tune 才改本机的参数。旧值先保存，所以无论怎样被杀死，
