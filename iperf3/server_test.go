@@ -67,7 +67,9 @@ func served(ctx context.Context, x *Session) (string, error) {
 		}
 		errs = append(errs, err)
 	}
-	return "100 % of the packets that died did so elsewhere\n", errors.Join(errs...)
+	client, _ := flows[0].far.Report() // one that failed is in errs
+	return fmt.Sprintf("100 %% of the packets that died did so elsewhere; the client took %g of a core\n",
+		client.CPU.ThreadRatio), errors.Join(errs...)
 }
 
 // startServer serves on loopback until the test ends.
@@ -223,7 +225,7 @@ func (c fakeClient) run() {
 			c.Errorf("stream %d: %+v, want %+v", i, s, want)
 		}
 	}
-	if !strings.Contains(r.Output, "100 %") {
+	if !strings.Contains(r.Output, "100 %") || !strings.Contains(r.Output, " 0.01 of a core") { // as it said
 		c.Errorf("server output %q", r.Output)
 	}
 	c.want(displayResults)
