@@ -36,7 +36,7 @@ const (
 var controlSentences = map[string]string{
 	"cc.told":    `{who} is ` + ccSpeed + `[ with {where}].`,
 	"cc.nothing": `{base} carried nothing[ with {where}], and {who} carried data.`,
-	"cc.looks":   ccLooks + `.¶{more_count # more repeat/# more repeats} would prove it.`,
+	"cc.looks":   ccLooks + `.¶{more_count # more repeat/# more repeats} would probably prove it.`,
 	"cc.few":     ccLooks + `.¶Too few repeats to tell: at least {more_count # more is/# more are} needed.`,
 	"cc.tied":    `{who} and {base} are statistically tied[ with {where}].`,
 	"cc.noise": `{who} and {base} cannot be told apart[ with {where}].¶Repeats of one control differ more than ` +

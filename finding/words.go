@@ -11,8 +11,8 @@ const (
 	nothingReply = `[{packets_count:all its only answer/all # answers}|{packets_count:lost} of {packets_count} answers]`
 	nothingWere  = ` [{packets_count:all was/were}|were]`
 	nothingSome  = `[{flow}: ]{streams_count:dead} of {streams_count} streams get[{one ?}s] nothing through`
-	nothingOther = `.¶The path chooses by port: [these streams go to UDP ports {listening}|{one ?}this stream comes ` +
-		`from UDP port {asking}|these streams come from UDP ports {asking}].¶The figures are of the other ` +
+	nothingOther = `.¶The loss depends on the port: [these streams go to UDP ports {listening}|{one ?}this stream ` +
+		`comes from UDP port {asking}|these streams come from UDP ports {asking}].¶The figures are of the other ` +
 		`{streams_count:others stream/# streams}.`
 )
 
@@ -24,8 +24,8 @@ const (
 	limitLine      = `[{said ?}|. Most of the losses: {place}].`
 	compareFigures = `¶[{place}: ]{side} reached {*metric:best} and {base} {*metric:base}.`
 	compareMost    = `¶The largest change from {base} to {side} is {what}.`
-	wouldProve     = `[: about {repeats_count:more} more repeat{repeats_count:more /s} would prove it].` + compareMost +
-		`[{never ?}¶Even 20 more repeats of each would not prove it.]`
+	wouldProve     = `[: about {repeats_count:more} more repeat{repeats_count:more /s} would probably prove it].` +
+		compareMost + `[{never ?}¶Even 20 more repeats of each would not prove it.]`
 	mtuOf    = `Path MTU[ of flow {flow}]: `
 	mtuWhole = ` UDP payloads up to {payload_bytes:whole} stay whole.`
 	itVaries = `[it varies {varies}|it varies nothing, so compare it with another run]`
@@ -182,7 +182,7 @@ var generalSentences = map[string]string{
 	"advice.socket": `A receive buffer of {value} B in place of {present} B: run it again with --receive-buffer ` +
 		`{value}.`,
 	"advice.not":   `{knob} of {host} is {present}, and is not the limit[: {note}].`,
-	"advice.none":  `No setting on this host would reduce this loss.`,
+	"advice.none":  `pelt knows no setting that would reduce this loss.`,
 	"advice.whole": `Nothing was lost, so no setting is to be changed.`,
 	"advice.apply": `Make these changes on this host (pelt tune revert takes them back):` +
 		`¶$ pelt tune apply {run argument}`,
@@ -193,8 +193,8 @@ var generalSentences = map[string]string{
 	"drops.ordinary": `{drops_count # ordinary drop is/# ordinary drops are} not listed without --all: copies for ` +
 		`taps, old TCP segments, neighbour discovery, messages within the host.`,
 	"drops.places": `{drops_count} more drop{drops_count /s} counted, but not listed: the table of places is full.`,
-	"drops.unsorted": `{drops_count} drop{drops_count /s} of flows without room in the table left out: they may be ` +
-		`of these hosts. With --port fewer flows need room.`,
+	"drops.unsorted": `{drops_count} drop{drops_count /s} left out, because the table had no room for their flows: they ` +
+		`may be of these hosts. With --port fewer flows need room.`,
 	"drops.unseen":         `{drops_count} drop{drops_count /s} not seen: the watch was busy on that processor.`,
 	"drops.why":            `{why}`,
 	"drops.line":           `{at}  {drops_pps}  {drops_count}  {why}  {layer} {reason}  {function}  {place}  {flow}`,
@@ -267,8 +267,8 @@ var generalSentences = map[string]string{
 		`another {what} after {moved_s}: {from} became {to}[{moves_count ?}, the first of {moves_count} changes][; ` +
 		`{lost_packets:moved # packet was/# packets were} lost meanwhile].`,
 	"streams.uneven": `[{flow}: ]{streams_count:lossy} of {streams_count} streams lost {loss_ratio:lossy} of their ` +
-		`packets, and the other {streams_count:others} lost [{loss_ratio:others}|nothing][{chosen ?}: the path ` +
-		`chooses by port].`,
+		`packets, and the other {streams_count:others} lost [{loss_ratio:others}|nothing][{chosen ?}: the loss ` +
+		`depends on the port].`,
 	"link.down": `Interface {interface} of {host} lost its carrier, or was set down[{times_count /, # times}] ` +
 		`in the test.`,
 	"path.stopped": `Nothing arrived from {at_s moment} on. Perhaps a NAT or firewall forgot the flow.`,
@@ -414,7 +414,7 @@ var generalSentences = map[string]string{
 	"why.pieces-unfollowed": `later fragments of a packet are not followed[: {of}|: {text}]`,
 	"why.no-room":           `the other flows left no room to list each dropped packet`,
 	"why.warmup-drops":      `TCP's drops in the warm-up count as well[: {text}]`,
-	"why.by-counters":       `a router under test is watched by its counters`,
+	"why.by-counters":       `it is watched through a shell, which tells no single drops`,
 	"why.mtu-fault":         `the search failed: [{of}|{text}]`,
 	"why.mtu-may-fragment":  `[{text}|the other host's system cannot forbid fragments]`,
 	"why.mtu-route-untold":  `this system does not tell its route's MTU`,
@@ -510,8 +510,8 @@ var generalSentences = map[string]string{
 	"why.told-in-part": `flow {flow}: the account of one end is missing; the figures are those it had sent ` +
 		`until {at_s}`,
 	"why.left-out": `flow {flow}: the account of one end is missing, so the flow is left out`,
-	"why.log-missed": `{node}: its log left out {missed_ratio} of the packets, which took it less time than a ` +
-		`line does`,
+	"why.log-missed": `{node}: its log left out {missed_ratio} of the packets, and leaving one out costs less ` +
+		`time than writing a line`,
 	"why.tried-again": `its ends did not find each other at first; it was tried again {tries once/# times}`,
 	"why.unreached":   `[{of}|{text}]`,
 	"why.other-hosts": `resumed after a change of hosts: [the {node} was {was}[ ({was_kernel}, {was_cpu})], now it ` +
@@ -564,7 +564,7 @@ var generalSentences = map[string]string{
 	"why.frames-iperf":      `an iperf3 peer sends and takes packets through sockets`,
 	"why.frames-unready":    `[{node}: ]{name} takes no XDP frames: {of}`,
 	"why.frames-no-peer":    `the Ethernet address of {address} on {name} is not known`,
-	"why.frames-apart":      `streams go different ways: from {address} out of {name}, from {other_address} another`,
+	"why.frames-apart":      `streams go different ways: from {address} out of {name}, from {other_address} another way`,
 	"why.frames-real-card":  `{name} there is a real interface, whose XDP needs pelt serve --xdp`,
 	"why.frames-queue":      `frames would bypass the queue discipline {queue} of {name}`,
 	"why.frames-unsent": `{name} does not send XDP frames: its driver cannot (no ndo_xdp_xmit), or the other end of ` +

@@ -23,7 +23,7 @@ const (
 	zhHeard = `¶{to} 在 {port} 收到 {packets_count:heard} 个包并作了应答；`
 	zhReply = `{packets_count} 个应答[{packets_count:all ?}全部|中有 {packets_count:lost} 个]`
 	zhSome  = `[{flow}：]{streams_count} 条流中有 {streams_count:dead} 条完全不通`
-	zhOther = `。¶路径按端口选路：这些流[发往 UDP 端口 {listening}|来自 UDP 端口 {asking}]。¶以下数字只含其余 ` +
+	zhOther = `。¶丢包与端口有关：这些流[发往 UDP 端口 {listening}|来自 UDP 端口 {asking}]。¶以下数字只含其余 ` +
 		`{streams_count:others} 条流。`
 
 	zhWatchedLess = `[有 {lost_packets:unseen} 次丢包没有看到，可能是任何流量的。][有 {lost_packets:overwritten} ` +
@@ -43,7 +43,7 @@ const (
 	zhLine       = `[{said ?}|。大部分丢包来自{place}]。`
 	zhFigures    = `¶[{place}：]{side} 为 {*metric:best}，{base} 为 {*metric:base}。`
 	zhMost       = `¶从 {base} 到 {side} 变化最大的是 {what}。`
-	zhProve      = `[：再重复约 {repeats_count:more} 次可以证实]。` + zhMost + `[{never ?}¶即使各再重复 20 次也证实不了。]`
+	zhProve      = `[：再重复约 {repeats_count:more} 次多半可以证实]。` + zhMost + `[{never ?}¶即使各再重复 20 次也证实不了。]`
 	zhMTU        = `[流 {flow} 的]路径 MTU：`
 	zhWhole      = `UDP 载荷不超过 {payload_bytes:whole} 时不分片。`
 	zhVaries     = `[变化的参数：{varies}|没有变化的参数，请与另一次运行对比]`
@@ -147,7 +147,7 @@ var chineseSentences = map[string]string{
 
 	"cc.told":    `[{where}时，]{who} ` + zhSpeed + `。`,
 	"cc.nothing": `[{where}时，]{base} 完全没有传输数据，{who} 传输了数据。`,
-	"cc.looks":   zhLooks + `。¶再重复 {more_count} 次可以证实。`,
+	"cc.looks":   zhLooks + `。¶再重复 {more_count} 次多半可以证实。`,
 	"cc.few":     zhLooks + `。¶重复次数太少，无法判断：至少还要 {more_count} 次。`,
 	"cc.tied":    `[{where}时，]{who} 与 {base} 差别不显著。`,
 	"cc.noise":   `[{where}时，]分不出 {who} 与 {base} 的快慢。¶同一算法各次重复的差别比两者之间的还大。`,
@@ -348,7 +348,7 @@ var chineseSentences = map[string]string{
 	"advice.set":         `在{host}上把 {knob} 从 {present} 改为 {value}：`,
 	"advice.socket":      `接收缓冲区从 {present} B 改为 {value} B：加 --receive-buffer {value} 再运行一次。`,
 	"advice.not":         `{host}的 {knob} 为 {present}，不是瓶颈[：{note}]。`,
-	"advice.none":        `本机没有参数能减少这些丢包。`,
+	"advice.none":        `pelt 不知道有什么参数能减少这些丢包。`,
 	"advice.whole":       `没有丢包，不需要改参数。`,
 	"advice.apply":       `在本机应用这些修改（pelt tune revert 可以撤销）：`,
 	"advice.link":        `模拟链路的队列满了。请提高链路速率或加长队列：--link rate=...,queue=...`,
@@ -415,7 +415,7 @@ var chineseSentences = map[string]string{
 	"path.moved": `{moved_s} 后路径给[{streams_count} 条流中的 {streams_count:moved} 条|这条流]换了{what}：{from} 变为 {to}` +
 		`[，这是 {moves_count} 次变化中的第一次][；其间丢失 {lost_packets:moved} 个包]。`,
 	"streams.uneven": `[{flow}：]{streams_count} 条流中有 {streams_count:lossy} 条丢包 {loss_ratio:lossy}，其余 ` +
-		`{streams_count:others} 条[丢包 {loss_ratio:others}|不丢包][{chosen ?}：路径按端口选路]。`,
+		`{streams_count:others} 条[丢包 {loss_ratio:others}|不丢包][{chosen ?}：丢包与端口有关]。`,
 	"link.down":            `测试中{host}的接口 {interface} 失去载波或被关闭{times_count /（# 次）}。`,
 	"path.stopped":         `从 {at_s moment} 起再没有收到包。可能是 NAT 或防火墙里这条流的表项失效了。`,
 	"path.moved-more":      `另有 {more_count} 次试验中路径换了端口或地址，或后来什么也没有到达。`,
@@ -536,7 +536,7 @@ var chineseSentences = map[string]string{
 	"why.pieces-unfollowed":     `包的后续分片没有跟踪[：{of}|：{text}]`,
 	"why.no-room":               `其他流占满了空间，无法逐包记录`,
 	"why.warmup-drops":          `TCP 预热期间的丢包也计算在内[：{text}]`,
-	"why.by-counters":           `被测路由器由其计数器观测`,
+	"why.by-counters":           `它通过 shell 观测，看不到单个丢包`,
 	"why.mtu-fault":             `查找失败：[{of}|{text}]`,
 	"why.mtu-may-fragment":      `[{text}|对端系统不能禁止分片]`,
 	"why.mtu-route-untold":      `本系统不给出路由的 MTU`,
