@@ -17,7 +17,7 @@ func latencyKind() Kind {
 		Long: `latency searches the rate without loss (RFC 9971) up to --rate, and times 100 packets a second
 beside loads of up to 150 % of it: up, down and both. It says how much delay each direction
 adds, from which load on, and grades that.`,
-		Example: `  pelt latency lab:router --link-receiver rate=50mbit,queue=1000,delay=20ms --direction up`,
+		Example: `  pelt latency lab:router --link-receiver rate=50mbit,queue=1000,delay=20ms`,
 		Title:   "Latency under load", Searches: true,
 		Rules:   []Rule{latencyRule},
 		Repeats: "round_trip_p50_ns",

@@ -31,7 +31,7 @@ a pelt serve --observe-only there, which also names the packets that its kernel 
 code is the last of several, with commas between.
 
 Several --variant take turns.`,
-		Example: `  pelt router lab:nat --variant plain --variant rules=1000+log --frame 64,1518 --direction up
+		Example: `  pelt router lab:nat --variant plain --variant rules=1000+log --frame 64,1518
   pelt router 192.168.1.20..192.168.2.10 --dut ssh://root@192.168.1.1`,
 		Title:   "Router test",
 		Rules:   []Rule{routerRule, searchRule(false, benchSettings), routerWatch},

@@ -19,8 +19,10 @@ shows which carried most, which are as good, and what the others lost.
 
 TARGET is as for pelt curve. Sizes, rates, intervals, streams, receivers, buffers and --link
 take lists; --profile is repeatable.`,
-		Example: `  pelt sweep lab:direct --payload 256..1472/256,1472 --interval 0..4ms/1ms --link rate=10mbit,loss=1% --quick
-  pelt sweep lab:star --receivers 100 --payload 512,1472 --interval 5ms,9ms --link-receiver rate=1mbit --quick`,
+		Example: `  pelt sweep lab:direct --payload 256..1472/256,1472 --interval 0..4ms/1ms \
+    --link rate=10mbit,loss=1% --quick
+  pelt sweep lab:star --receivers 100 --payload 512,1472 --interval 5ms,9ms \
+    --link-receiver rate=1mbit --quick`,
 		Title:   "Sweep of settings",
 		Rules:   []Rule{sweepRule},
 		Repeats: "goodput_bps",

@@ -36,7 +36,7 @@ The chance of any false alarm is at most 5 %%. Each side needs three valid repea
 
 RUN is an id or its beginning, last (default), or a file, also of iperf3 -J or flent.`,
 			strings.Join(table.Words(), ", ")),
-		Example: `  pelt compare before.json after.json --fail-if 'goodput < -5%' --html compare.html
+		Example: `  pelt compare before.json after.json --fail-if 'goodput < -5%'
   pelt compare last --by control --metric goodput,delay`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {

@@ -141,6 +141,21 @@ func speak(c *cobra.Command, l words.Language) {
 	}
 }
 
+// fill fits what commands say of themselves to a number of columns. Lines that are indented stay as they are.
+func fill(c *cobra.Command, columns int) {
+	paragraphs := strings.Split(c.Long, "\n\n")
+	for i, p := range paragraphs {
+		if !strings.HasPrefix(p, " ") && !strings.HasPrefix(p, "\t") {
+			lines := plain.WrapWhole(joinedLines(strings.Split(p, "\n")), "", "", columns)
+			paragraphs[i] = strings.Join(lines, "\n")
+		}
+	}
+	c.Long = strings.Join(paragraphs, "\n\n")
+	for _, sub := range c.Commands() {
+		fill(sub, columns)
+	}
+}
+
 // groupHelp makes --help of a command with many flags show those of the groups.
 func groupHelp(c *cobra.Command, all bool) {
 	c.SetUsageFunc(func(c *cobra.Command) error {
@@ -160,7 +175,10 @@ func usage(c *cobra.Command, all bool) string {
 		fmt.Fprintf(&b, "\n%s\n", l.Say("Commands:"))
 		for _, sub := range c.Commands() {
 			if sub.IsAvailableCommand() || sub.Name() == "help" {
-				fmt.Fprintf(&b, "  %-10s %s\n", sub.Name(), sub.Short)
+				head := fmt.Sprintf("  %-10s ", sub.Name())
+				for _, line := range plain.WrapWhole(sub.Short, head, strings.Repeat(" ", len(head)), helpWidth()) {
+					fmt.Fprintln(&b, line)
+				}
 			}
 		}
 	}

@@ -2,11 +2,16 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+
+	"pelt/render/plain"
 )
 
-// TestHelpFits: --help of each command is read in one look, --help-all has every flag.
+// TestHelpFits: --help of each command is read in one look, --help-all has every flag, and no line is too wide.
 func TestHelpFits(t *testing.T) {
 	for _, command := range []string{"curve", "sweep", "router", "cc", "soak"} {
 		var few, all bytes.Buffer
@@ -21,4 +26,15 @@ func TestHelpFits(t *testing.T) {
 			t.Errorf("%s --help-all shows no more than --help", command)
 		}
 	}
+	walk(newRoot(io.Discard, io.Discard), func(c *cobra.Command) {
+		for _, lang := range []string{"en", "zh"} {
+			var out bytes.Buffer
+			execute(append(strings.Fields(c.CommandPath())[1:], "--help-all", "--lang", lang), &out, &out)
+			for line := range strings.Lines(out.String()) {
+				if n := plain.Width(strings.TrimRight(line, "\n")); n > helpWidth() {
+					t.Errorf("%s in %s: %d columns: %s", c.CommandPath(), lang, n, line)
+				}
+			}
+		}
+	})
 }

@@ -31,7 +31,7 @@ func newJoin() *cobra.Command {
 with other hosts there. It stays until Ctrl-C, also while the hub is away.
 
 Whoever has the hub's code can order tests, within the limits that you set here.`,
-		Example: `  pelt join hub.example --code-file /etc/pelt-code --name fra-1 --max-rate 200mbit
+		Example: `  pelt join hub.example --code-file /etc/pelt-code --name fra-1 --max-rate 1gbit
   pelt join hub.example --code-file /etc/pelt-code --name fra-1 --print-unit`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

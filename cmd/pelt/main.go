@@ -101,6 +101,7 @@ func execute(args []string, stdout, stderr io.Writer) int {
 		root.InitDefaultCompletionCmd(args...)
 		speak(root, l)
 	}
+	fill(root, helpWidth())
 	args, all := helpArgs(args)
 	groupHelp(root, all)
 	if !small && completes(args) {
