@@ -405,5 +405,5 @@ func (l Limits) rateEach(flows int) string {
 	if l.MaxRatePPS > 0 {
 		return unit.PacketRate(max(uint64(l.MaxRatePPS*rounding)/uint64(flows), 1)).String()
 	}
-	return unit.BitRate(max(uint64(l.MaxRateBPS*rounding)/uint64(flows), 1)).String()
+	return unit.BitRate(max(uint64(l.MaxRateBPS)/uint64(flows), 1)).String()
 }

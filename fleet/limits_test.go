@@ -118,6 +118,21 @@ func TestAnsweredCall(t *testing.T) {
 	}
 }
 
+// The rate that serve prints to paste is its limit, not a bit more.
+func TestRateFlag(t *testing.T) {
+	t.Parallel()
+	for limits, want := range map[Limits]string{
+		{MaxRateBPS: 1e9}:          " --rate 1gbit",
+		{MaxRateBPS: 10e9}:         " --rate 10gbit",
+		{MaxRatePPS: 1999 + 1e-13}: " --rate 1999pps",
+		{}:                         "",
+	} {
+		if got := limits.RateFlag(netip.MustParseAddr(away)); got != want {
+			t.Errorf("%+v: %q, want %q", limits, got, want)
+		}
+	}
+}
+
 // What serve tells a client in its introduction is what it holds it to.
 func TestHelloTellsLimits(t *testing.T) {
 	t.Parallel()
