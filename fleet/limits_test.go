@@ -124,7 +124,7 @@ func TestRateFlag(t *testing.T) {
 	for limits, want := range map[Limits]string{
 		{MaxRateBPS: 1e9}:          " --rate 1gbit",
 		{MaxRateBPS: 10e9}:         " --rate 10gbit",
-		{MaxRatePPS: 1999 + 1e-13}: " --rate 1999pps",
+		{MaxRatePPS: 1999 - 1e-12}: " --rate 1.999kpps",
 		{}:                         "",
 	} {
 		if got := limits.RateFlag(netip.MustParseAddr(away)); got != want {

@@ -1,6 +1,7 @@
 package test
 
 import (
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -37,7 +38,8 @@ func TestSoakKilled(t *testing.T) {
 	}
 	for i, r := range d.Results {
 		f := r.Flows[0]
-		if f.Attempted < 400 || f.LossRatio < 0.05 || f.LossRatio > 0.17 || len(f.Ledger.Lines) == 0 ||
+		chance := 5 * math.Sqrt(0.1*0.9/float64(f.Attempted)) // a busy sender has sent less by a checkpoint
+		if f.Attempted < 100 || math.Abs(f.LossRatio-0.1) > chance || len(f.Ledger.Lines) == 0 ||
 			f.Ledger.Lines[0].Cause != model.CauseLinkLoss {
 			t.Errorf("result %d: %d attempted, loss %.3f: %+v", i, f.Attempted, f.LossRatio, f.Ledger)
 		}
