@@ -414,7 +414,7 @@ var generalSentences = map[string]string{
 	"why.pieces-unfollowed": `later fragments of a packet are not followed[: {of}|: {text}]`,
 	"why.no-room":           `the other flows left no room to list each dropped packet`,
 	"why.warmup-drops":      `TCP's drops in the warm-up count as well[: {text}]`,
-	"why.by-counters":       `it is watched through a shell, which tells no single drops`,
+	"why.by-counters":       `only its counters are read, which tell no single drops`,
 	"why.mtu-fault":         `the search failed: [{of}|{text}]`,
 	"why.mtu-may-fragment":  `[{text}|the other host's system cannot forbid fragments]`,
 	"why.mtu-route-untold":  `this system does not tell its route's MTU`,

@@ -536,7 +536,7 @@ var chineseSentences = map[string]string{
 	"why.pieces-unfollowed":     `包的后续分片没有跟踪[：{of}|：{text}]`,
 	"why.no-room":               `其他流占满了空间，无法逐包记录`,
 	"why.warmup-drops":          `TCP 预热期间的丢包也计算在内[：{text}]`,
-	"why.by-counters":           `它通过 shell 观测，看不到单个丢包`,
+	"why.by-counters":           `只读取了它的计数器，看不到单个丢包`,
 	"why.mtu-fault":             `查找失败：[{of}|{text}]`,
 	"why.mtu-may-fragment":      `[{text}|对端系统不能禁止分片]`,
 	"why.mtu-route-untold":      `本系统不给出路由的 MTU`,
