@@ -445,7 +445,8 @@ var generalSentences = map[string]string{
 	"why.need-queues": `{streams} streams share {queues} queues`,
 	"why.need-send-buffer": `2 x {packets} packets of queue x {truesize_bytes} ([{measured ?}measured|by a table ` +
 		`measured on Linux 6.18 over veth]) = {need_bytes}`,
-	"why.need-budget": `softnet.time_squeeze rose with it: twice the kernel's 300 packets for one softirq`,
+	"why.need-budget": `softnet.time_squeeze rose with it; this is twice the 300 packets that the kernel takes in ` +
+		`one softirq`,
 	"why.need-loose-filter": `the way back to the sender leads through another interface; 2 accepts any that leads ` +
 		`there`,
 	"why.need-datagrams": `{streams} streams x a datagram of {truesize_bytes} ([{measured ?}measured|by a table ` +
@@ -787,7 +788,7 @@ var generalSentences = map[string]string{
 	"why.call-dropped": `{of}. This machine's kernel drops it[ at {interface}| on its way out][ in ` +
 		`{namespace}]: {why}`,
 	"why.iperf-server-fault": `the iperf3 server at {address}: {of}`,
-	"why.iperf-no-end":       `no end stands for the iperf3 server`,
+	"why.iperf-no-end":       `neither end of this test is that iperf3 server`,
 	"why.iperf-nobody":       `nothing listens there ({text}): start iperf3 -s, or name its port as iperf3://HOST:PORT`,
 	"why.iperf-busy":         `it is busy with another test`,
 	"why.iperf-closed":       `it closed the control connection`,
