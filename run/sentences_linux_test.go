@@ -149,6 +149,9 @@ func ofSystem(text string) string {
 	for number := range 134 {
 		text = strings.TrimSuffix(text, syscall.Errno(number).Error())
 	}
+	if strings.HasPrefix(text, "open /") { // and its file, as the os package names it
+		text = strings.TrimSuffix(text, ": ")
+	}
 	return regexp.MustCompile(`exit status \d+$`).ReplaceAllString(text, "")
 }
 

@@ -12,11 +12,13 @@ import (
 	"sync"
 	"testing"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/observe"
 )
 
 func TestFaults(t *testing.T) {
+	testenv.Root(t) // before its rows, which share namespaces
 	var kernel observe.Kernel
 	t.Cleanup(func() { _ = kernel.Close() })
 	suite := &suite{chains: newChains(t), old: kernel.Ready() == nil && !kernel.Reasons(), kernel: &kernel}
