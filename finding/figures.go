@@ -85,3 +85,13 @@ func figuresOf(lines []table.Row) string {
 	}
 	return table.Language(lines).Sayf(" (%s)", all)
 }
+
+// CounterName is what readers call a counter: to files, a drop event of the kernel is a verdict.
+func CounterName(counter string) string {
+	for file, reader := range map[string]string{"verdict ": "drop event ", "no verdict ": "no drop event "} {
+		if of, ok := strings.CutPrefix(counter, file); ok {
+			return reader + of
+		}
+	}
+	return counter
+}

@@ -16,7 +16,7 @@ func Clause(r model.Reason) string { return ClauseIn(words.English, r) }
 // ClauseIn says one reason, without its flow where all reasons of a trial may be of that flow.
 func ClauseIn(l words.Language, r model.Reason) string {
 	f := say("why."+r.Code, Fact, "flow", l.Say(r.Flow), "node", l.Say(r.Node), "link", wayIn(l, r.Link),
-		"name", l.Say(r.Name), "text", l.Say(r.Text), "code", r.Code).In(l)
+		"name", l.Say(CounterName(r.Name)), "text", l.Say(r.Text), "code", r.Code).In(l)
 	for name, word := range r.Names {
 		f = f.with(name, word)
 	}

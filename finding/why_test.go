@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"pelt/model"
+	"pelt/words"
 )
 
 func TestReasonWords(t *testing.T) {
@@ -33,10 +34,25 @@ func TestReasonWords(t *testing.T) {
 			{Code: model.NothingSent}, {Code: model.NothingSent},
 			{Code: model.NothingSent}, {Code: model.Interrupted}},
 			"nothing was sent; nothing was sent; nothing was sent; and 2 more of the kind; interrupted"},
+		"a drop event": {model.Reasons{{Code: model.CounterMoved, Name: "verdict QDISC_DROP",
+			Numbers: map[string]float64{"packets": 5}}}, "drop event QDISC_DROP +5"},
 		"a code to come": {model.Reasons{{Code: "sender-asleep"}}, "sender-asleep"},
 	} {
 		if got := Why(c.list); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// A drop event has the name that words has Chinese for; no counter of a rule is called one.
+func TestCounterName(t *testing.T) {
+	for counter, want := range map[string]string{
+		"verdict QDISC_DROP":                    "丢包事件 QDISC_DROP",
+		"no verdict on either end":              "两端都没有丢包事件",
+		"nft.inet.filter.verdict.input.packets": "nft.inet.filter.verdict.input.packets",
+	} {
+		if got := words.Chinese.Say(CounterName(counter)); got != want {
+			t.Errorf("%s: %q, want %q", counter, got, want)
 		}
 	}
 }

@@ -146,7 +146,8 @@ func flowOf(r table.Row) []Section {
 			if e.Excess > 0 {
 				excess = float64(e.Excess)
 			}
-			t.add(counterName(e), cmp.Or(e.Host, l.Host), e.Delta, e.Unit, e.Scope, excess, e.Role, e.Before, e.After)
+			t.add(finding.CounterName(e.Counter), cmp.Or(e.Host, l.Host), e.Delta, e.Unit, e.Scope, excess, e.Role,
+				e.Before, e.After)
 		}
 	}
 	checks := listing("Checks between counters", "state State", "check Check")
@@ -163,11 +164,6 @@ func linesOf(f *model.FlowResult) []model.Line {
 		lines = append(lines, model.Line{Host: p.Host, Evidence: p.Evidence})
 	}
 	return lines
-}
-
-// counterName is what readers call a counter: to files, a drop event of the kernel is a verdict.
-func counterName(e model.Evidence) string {
-	return strings.Replace(e.Counter, "verdict", "drop event", 1)
 }
 
 func movedTable(trial *model.Result) Table {

@@ -168,7 +168,7 @@ func ledgerOf(title string, g table.Group) Table {
 		var counters, confidence []string
 		for _, r := range l.Rows {
 			for _, e := range r.Line.Evidence {
-				if name := in.Say(counterName(e)); r.Valid() && e.Role != model.RoleFact &&
+				if name := in.Say(finding.CounterName(e.Counter)); r.Valid() && e.Role != model.RoleFact &&
 					!slices.Contains(counters, name) {
 					counters = append(counters, name)
 				}
