@@ -104,10 +104,12 @@ func path(t *rapid.T) view.Section {
 func table(t *rapid.T) view.Section {
 	out := view.Table{Title: names.Draw(t, "title"), Note: names.Draw(t, "note"),
 		Lead: rapid.IntRange(-1, 5).Draw(t, "lead"), Fold: rapid.Bool().Draw(t, "fold")}
-	for range rapid.IntRange(0, 7).Draw(t, "columns") {
+	keys := rapid.IntRange(0, 3).Draw(t, "keys")
+	for i := range rapid.IntRange(0, 7).Draw(t, "columns") {
 		out.Columns = append(out.Columns, view.Column{Name: names.Draw(t, "name"), Label: names.Draw(t, "label"),
 			Unit:  units.Draw(t, "unit"),
-			Right: rapid.Bool().Draw(t, "right")})
+			Right: rapid.Bool().Draw(t, "right"),
+			Key:   i < keys, Detail: i >= keys && rapid.Bool().Draw(t, "detail")})
 	}
 	for range rapid.IntRange(0, 50).Draw(t, "rows") {
 		var row []view.Cell

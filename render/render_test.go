@@ -45,8 +45,8 @@ func TestOneEllipsis(t *testing.T) {
 	}
 }
 
-// TestBlocks: each block begins with the keys, no column stands alone where another can
-// join it, a detail begins no block, and the long form of a long table is cut.
+// TestBlocks: each block begins with the keys where they have room, no column stands alone where another can join it
+// there, a detail begins no block, and the long form of a long table is cut.
 func TestBlocks(t *testing.T) {
 	table := view.Table{Columns: []view.Column{{Key: true}, {Key: true}, {}, {}, {}, {Detail: true}}}
 	for _, c := range []struct {
@@ -61,6 +61,7 @@ func TestBlocks(t *testing.T) {
 		{50, true, []int{5, 5, 12, 12, 12, 60}, [][]int{{0, 1, 2, 3}, {0, 1, 4}}},
 		{20, true, []int{15, 15, 12, 12, 12, 1}, [][]int{{0}, {1}, {2}, {3}, {4, 5}}},
 		{50, false, []int{5, 5, 12, 12, 12, 1}, [][]int{{0, 1, 2, 3}}},
+		{80, true, []int{20, 20, 10, 10, 60, 60}, [][]int{{0, 1, 2, 3}, {4}}},
 	} {
 		got := (&texter{Terminal: Terminal{Width: c.width, All: c.all}}).blocks(table, c.widths)
 		if !reflect.DeepEqual(got, c.want) {

@@ -85,9 +85,9 @@ func (t *texter) missing(table view.Table, blocks [][]int) (n int) {
 	return n
 }
 
-// blocks parts the columns of a table so that they fit. Each block begins with the keys,
-// which say what a row is about. A detail begins no block, and the last two share their
-// columns: one that stands alone looks lost.
+// blocks parts the columns of a table so that they fit. Each block begins with the keys, which say what a row is
+// about, where they have room. A detail begins no block, and the last two share their columns: one that stands alone
+// looks lost.
 func (t *texter) blocks(table view.Table, widths []int) [][]int {
 	fits := func(columns []int) bool { return widthOf(columns, widths) <= t.Width }
 	var keys []int
@@ -115,7 +115,7 @@ func (t *texter) blocks(table view.Table, widths []int) [][]int {
 		}
 	}
 	blocks = append(blocks, columns)
-	if last := len(blocks) - 1; last > 0 {
+	if last := len(blocks) - 1; last > 0 && (keys == nil || blocks[last][0] == keys[0]) {
 		a, b := blocks[last-1], blocks[last]
 		for k := len(keys); len(a)-len(b) >= 2; a, b = a[:len(a)-1], slices.Insert(b, k, a[len(a)-1]) {
 			if !fits(slices.Insert(slices.Clone(b), k, a[len(a)-1])) {
