@@ -26,8 +26,8 @@ var (
 	elsewhere = regexp.MustCompile(`Connection to .* remote host|the link keeps its settings|` +
 		`the only engine asked of this kernel that needs no rights|<no [^>]*>|[a-z0-9-]+ does not answer|` +
 		`svg onload|the receiver's control connection went away|(no )?link-[a-z]+ [a-z]+`)
-	// mixed are marks of two scripts in one sentence, and marks that stand twice.
-	mixed  = regexp.MustCompile(`\p{Han} ?[,;:()]|[,;:(]\p{Han}|[，。；：、]{2}|）（|（（`)
+	// mixed are marks of two scripts in one sentence, marks that stand twice, and spaces beside full-width marks.
+	mixed  = regexp.MustCompile(`\p{Han} ?[,;:()]|[,;:(]\p{Han}|[，。；：、]{2}|）（|（（|[，。；：、（）] \S|\S [，。；：、（）]`)
 	number = regexp.MustCompile(`[0-9]+([  .][0-9]+)*`)
 	// synonyms of unexplained, 原因不明 in Chinese
 	synonyms = regexp.MustCompile(`(?i)unattributed|known (cause|place)|位置未知`)

@@ -173,14 +173,14 @@ func (l Language) Sentences(all []string) string {
 }
 
 // Append puts a text behind another. In Chinese it sets the space between them: one between a Han character and a
-// Latin letter or digit, none between two Han characters or behind a full-width mark.
+// Latin letter or digit, none between two Han characters or beside a full-width mark.
 func (l Language) Append(text, more string) string {
 	head, tail := strings.TrimRight(text, " "), strings.TrimLeft(more, " ")
 	last, _ := utf8.DecodeLastRuneInString(head)
 	first, _ := utf8.DecodeRuneInString(tail)
 	switch before, after := isHan(last), isHan(first); {
 	case l != Chinese:
-	case before && after, fullWidth(last):
+	case before && after, fullWidth(last), fullWidth(first):
 		return head + tail
 	case before && isLatin(first), isLatin(last) && after:
 		return head + " " + tail

@@ -96,12 +96,27 @@ func TestJoined(t *testing.T) {
 		{Language.Append, Chinese, "接收端", " 的控制连接", "接收端的控制连接"},
 		{Language.Append, Chinese, "接收端", " ", "接收端 "},
 		{Language.Append, Chinese, "规则1", "：", "规则1："},
+		{Language.Append, Chinese, "杀死， ", "pelt tune revert", "杀死，pelt tune revert"},
+		{Language.Append, Chinese, "pelt ", "（默认）", "pelt（默认）"},
 		{Language.Append, Chinese, "", " 1", " 1"},
 		{Language.Append, English, "1 kpps", "发", "1 kpps发"},
 		{Language.Append, English, "a", " b", "a b"},
 	} {
 		if got := c.join(c.language, c.text, c.more); got != c.want {
 			t.Errorf("%q and %q: %q, want %q", c.text, c.more, got, c.want)
+		}
+	}
+}
+
+// TestSpaces: no Chinese text has a space between two Han characters, or beside a full-width mark. The one before a value
+// goes when the value comes.
+func TestSpaces(t *testing.T) {
+	space := regexp.MustCompile(`\p{Han} \p{Han}|[，。；：、！？（）] [^{]|. [，。；：、！？（）]`)
+	for _, table := range []map[string]string{chinese, chineseSentences, chineseTalk, chineseHelp, chineseKinds} {
+		for english, said := range table {
+			if found := space.FindString(said); found != "" {
+				t.Errorf("%q has a space too many in Chinese: %q", english, found)
+			}
 		}
 	}
 }

@@ -416,7 +416,7 @@ var chinese = map[string]string{
 	"Goodput of each setting": "各参数组合的有效吞吐", "Condition": "条件", "Tied with it": "与它差别不显著", "The best under each condition": "各条件下的最佳",
 	"Verdict": "结论", "Settings, the best first": "参数组合，最佳在前", "Packets lost by setting": "丢包与参数", "sends least": "发送最少", "highest": "最高", "near": "接近",
 	"baseline": "基准", "best": "最佳", "not compared": "未比较", "not proven": "未证实", "better": "更好", "worse": "更差", "differs": "不同", "tied": "差别不显著",
-	"too few": "重复太少", "%d more repeats": "再重复 %d 次", "1 more repeat": "再重复 1 次", "%s would tell": "%s即可区分",
+	"too few": "重复太少", "%d more repeats": "再重复 %d 次", "1 more repeat": "再重复 1 次", "%s would tell": "%s 即可区分",
 	"at least 1 more repeat": "至少再重复 1 次", "at least %d more repeats": "至少再重复 %d 次",
 	"What TCP sent again": "TCP 重传了多少", "Again": "重传", "Number": "个数", "Not known to be lost": "未必丢失",
 	"flood":         "全速发送",

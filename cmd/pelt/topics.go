@@ -7,12 +7,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"pelt/docs"
 	"pelt/render/plain"
+	"pelt/words"
 )
 
 // topics are the pages that pelt help prints.
@@ -65,7 +65,8 @@ func pageText(page string, columns int) string {
 	flush := func() {
 		if len(paragraph) > 0 {
 			indent := strings.Repeat(" ", len(head))
-			out = append(out, plain.Wrap(pageWords(joinedLines(paragraph)), head, indent, columns)...)
+			lines := strings.Split(pageWords(strings.Join(paragraph, "\n")), "\n")
+			out = append(out, plain.Wrap(joinedLines(lines), head, indent, columns)...)
 		}
 		out = append(out, plain.Table(rows, columns)...)
 		paragraph, rows, head = nil, nil, ""
@@ -102,16 +103,11 @@ func pageText(page string, columns int) string {
 	return strings.Join(out, "\n") + "\n"
 }
 
-// joinedLines is a paragraph in one line. Chinese has no space where a line ends.
+// joinedLines is a paragraph in one line. Where a line ends, Chinese has a space only beside a Latin word.
 func joinedLines(lines []string) string {
 	text := lines[0]
 	for _, line := range lines[1:] {
-		last, _ := utf8.DecodeLastRuneInString(text)
-		first, _ := utf8.DecodeRuneInString(line)
-		if plain.Width(string(last)) < 2 || plain.Width(string(first)) < 2 {
-			text += " "
-		}
-		text += line
+		text = words.Chinese.Append(text+" ", line)
 	}
 	return text
 }

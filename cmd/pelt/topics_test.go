@@ -57,6 +57,10 @@ func TestTopics(t *testing.T) {
 			letters(out.String()) != letters(pageWords(string(page))) {
 			t.Errorf("pelt help %s: exit code %d, other letters than the Chinese page:\n%s", topic, code, out.String())
 		}
+		filled := pageText(codeBlock.ReplaceAllString(string(page), ""), pageColumns)
+		if found := space.FindString(filled); found != "" {
+			t.Errorf("pelt help %s has a space too many: %q", topic, found)
+		}
 	}
 	t.Setenv("PELT_LANG", "en")
 	for line, want := range map[string]string{"help explain": "pelt explain [RUN]", "help": "start, story, ledger, faq"} {

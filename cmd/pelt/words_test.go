@@ -85,9 +85,16 @@ func TestErrorsInChinese(t *testing.T) {
 		if code := execute(strings.Fields(question), &out, &said); code != exitUsage {
 			t.Errorf("pelt %s: exit code %d, want %d", question, code, exitUsage)
 		}
+		if found := space.FindString(out.String() + said.String()); found != "" {
+			t.Errorf("pelt %s has a space too many: %q", question, found)
+		}
 		return out.String() + said.String()
 	})
 }
+
+// space is a space too many in Chinese: between two Han characters, or beside a full-width mark. Columns of a table have
+// two between them.
+var space = regexp.MustCompile(`\p{Han} \p{Han}|[，。；：、！？（）] \S|\S [，。；：、！？（）]`)
 
 // TestHelpInChinese: what --help says of each command is Chinese, but for names and examples, with --lang anywhere.
 func TestHelpInChinese(t *testing.T) {
@@ -101,6 +108,9 @@ func TestHelpInChinese(t *testing.T) {
 		text := strings.ReplaceAll(out.String(), c.Example, "")
 		if at := english.FindStringIndex(text); at != nil {
 			t.Errorf("pelt %s has English words: %q", strings.Join(args, " "), text[max(at[0]-60, 0):at[1]+40])
+		}
+		if found := space.FindString(text); found != "" {
+			t.Errorf("pelt %s has a space too many: %q", strings.Join(args, " "), found)
 		}
 		if !regexp.MustCompile(`\p{Han}{4}`).MatchString(text) {
 			t.Errorf("pelt %s is not Chinese:\n%s", strings.Join(args, " "), text)
