@@ -23,8 +23,8 @@ func healthy() survey {
 // sentence is a text that is no figure, file or command.
 var sentence = regexp.MustCompile(`^[^/=]*[a-z]{2,} [a-z]{2,}[^/=]*$`)
 
-// TestDiagnose: the checks that say no of each machine stand in the golden file, with reason and remedy. All has Chinese
-// words.
+// TestDiagnose: the checks of a healthy machine, and those that say no of each other one, stand in the golden file, with
+// reason and remedy, in English and Chinese. All has Chinese words.
 func TestDiagnose(t *testing.T) {
 	var out strings.Builder
 	for _, c := range []struct {
@@ -68,8 +68,10 @@ func TestDiagnose(t *testing.T) {
 					t.Errorf("%s: no Chinese words for %q", c.name, text)
 				}
 			}
-			if !got.OK {
-				fmt.Fprintf(&out, "\t%s: %s\n\t\t%s\n\t\t%s\n", got.Name, got.Detail, got.Reason, got.Remedy)
+			for _, x := range []Check{got, chinese[i]} {
+				if !x.OK || c.name == "healthy" {
+					fmt.Fprintf(&out, "\t%s: %s\n\t\t%s\n\t\t%s\n", x.Name, x.Detail, x.Reason, x.Remedy)
+				}
 			}
 			if got.Topic == "" || got.Name == "" || got.Detail == "" || got.OK != (got.Reason == "") ||
 				got.OK != (got.Remedy == "") {

@@ -3,11 +3,13 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"pelt/lab"
+	"pelt/observe"
 	"pelt/render/plain"
 	"pelt/run"
 	"pelt/words"
@@ -32,30 +34,43 @@ func newDoctor() *cobra.Command {
 			}
 			checks := run.Doctor(l, labs)
 			return asJSON.print(c, checks, func(w io.Writer) error {
-				topic, columns, names := "", max(plain.Width(l.Say("yes")), plain.Width(l.Say("no"))), 0
-				for _, x := range checks {
-					names = max(names, plain.Width(x.Name))
-				}
-				for _, x := range checks {
-					if x.Topic != topic {
-						topic = x.Topic
-						fmt.Fprintf(w, "\n%s\n", topic)
-					}
-					said := l.Say("no")
-					if x.OK {
-						said, x.Reason, x.Remedy = l.Say("yes"), "", ""
-					}
-					fmt.Fprintf(w, "  %s  %s  %s\n", plain.Fill(said, columns), plain.Fill(x.Name, names), x.Detail)
-					for _, line := range []string{x.Reason, x.Remedy} {
-						if strings.TrimSpace(line) != "" {
-							fmt.Fprintf(w, "  %s  %s  %s\n", plain.Fill("", columns), plain.Fill("", names), line)
-						}
-					}
-				}
-				return nil
+				columns, _, _ := terminal(os.Stdout)
+				_, err := io.WriteString(w, strings.Join(checkLines(l, checks, columns), "\n")+"\n")
+				return err
 			})
 		},
 	}
 	asJSON.register(c.Flags())
 	return c
+}
+
+// checkLines are checks as a terminal of so many columns shows them. A command stays on one line, to be copied.
+func checkLines(l words.Language, checks []observe.Check, columns int) (lines []string) {
+	topic, answers, names := "", max(plain.Width(l.Say("yes")), plain.Width(l.Say("no"))), 0
+	for _, x := range checks {
+		names = max(names, plain.Width(x.Name))
+	}
+	for _, x := range checks {
+		if x.Topic != topic {
+			topic = x.Topic
+			lines = append(lines, "", topic)
+		}
+		said := l.Say("no")
+		if x.OK {
+			said, x.Reason, x.Remedy = l.Say("yes"), "", ""
+		}
+		head := fmt.Sprintf("  %s  %s  ", plain.Fill(said, answers), plain.Fill(x.Name, names))
+		indent := plain.Fill("", plain.Width(head))
+		lines = append(lines, plain.WrapWhole(x.Detail, head, indent, columns)...)
+		for _, text := range []string{x.Reason, x.Remedy} {
+			switch {
+			case strings.TrimSpace(text) == "":
+			case strings.Contains(text, "sudo "):
+				lines = append(lines, indent+text)
+			default:
+				lines = append(lines, plain.WrapWhole(text, indent, indent, columns)...)
+			}
+		}
+	}
+	return lines
 }
