@@ -462,9 +462,10 @@ var generalSentences = map[string]string{
 	"why.card-most":     `it is as large as the card allows`,
 	"why.link-slower":   `the link or its shaper takes fewer packets than the flow offers`,
 	"why.loose-already": `it is loose already`,
-	"why.note-cores": `the processor is; give the receiver a core of its own away from the one that takes the ` +
-		`interrupts, or spread the flow over more --streams`,
-	"why.note-queues":      `the core that empties it is; add receive queues (ethtool -L), and --streams to fill them`,
+	"why.note-cores": `the processor is the limit; give the receiver a core that takes no interrupts, or spread the ` +
+		`flow over more --streams`,
+	"why.note-queues": `the core that empties the ring is the limit; add receive queues (ethtool -L), and more ` +
+		`--streams to fill them`,
 	"why.note-any-program": `every program of this host may then ask for as much`,
 	"why.note-bursts": `a longer queue delays, and helps against bursts only: if the link is slower than the flow, ` +
 		`ask for less --rate`,
@@ -480,8 +481,8 @@ var generalSentences = map[string]string{
 	"why.note-kernel-sockets": `applies to all sockets of the kernel; set it in the first namespace`,
 	"why.note-group-memory":   `look for a memory limit of the receiver's control group, or other programs' sockets`,
 	"why.note-whole-host":     `applies to all namespaces and cores of the host; set it in the first namespace`,
-	"why.note-fewer-rules": `the core that empties it is; use fewer rules on the way, or more receive queues (RSS, ` +
-		`rps_cpus) and --streams to fill them`,
+	"why.note-fewer-rules": `the core that empties the backlog is the limit; remove firewall rules that these packets ` +
+		`pass, or add receive queues (RSS, rps_cpus) and more --streams to fill them`,
 	"why.note-ring":      `the link goes down for a moment; a larger ring costs cache and delay`,
 	"why.note-budget":    `applies to the whole host; takes time from programs on the same core`,
 	"why.note-send-less": `ask for less --rate, or count this loss as the sender's, not the path's`,
@@ -565,9 +566,10 @@ var generalSentences = map[string]string{
 	"why.frames-iperf":      `an iperf3 peer sends and takes packets through sockets`,
 	"why.frames-unready":    `[{node}: ]{name} takes no XDP frames: {of}`,
 	"why.frames-no-peer":    `the Ethernet address of {address} on {name} is not known`,
-	"why.frames-apart":      `streams go different ways: from {address} out of {name}, from {other_address} another way`,
-	"why.frames-real-card":  `{name} there is a real interface, whose XDP needs pelt serve --xdp`,
-	"why.frames-queue":      `frames would bypass the queue discipline {queue} of {name}`,
+	"why.frames-apart": `the streams take different routes: from {address} by {name}, from {other_address} by ` +
+		`another`,
+	"why.frames-real-card": `{name} there is a real interface, whose XDP needs pelt serve --xdp`,
+	"why.frames-queue":     `frames would bypass the queue discipline {queue} of {name}`,
 	"why.frames-unsent": `{name} does not send XDP frames: its driver cannot (no ndo_xdp_xmit), or the other end of ` +
 		`a virtual cable is not ready for them[: {text}]`,
 	"why.frames-full":      `{name} takes {flows} flows and {streams} streams at a time`,
