@@ -164,7 +164,7 @@ func addSeries(sum *model.Result, s model.Series, at float64) {
 	}
 	x := &sum.Series[i]
 	before := math.Round((s.StartSeconds - x.StartSeconds) / s.StepSeconds)
-	if !(before >= 0 && before*s.StepSeconds <= model.MaxMeasure.Seconds()) {
+	if !(before >= 0 && before*max(s.StepSeconds, 1) <= model.MaxMeasure.Seconds()) {
 		return // of a damaged file
 	}
 	x.Values = x.Values[:min(len(x.Values), int(before))]

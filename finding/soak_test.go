@@ -187,6 +187,13 @@ func TestJoinedSeries(t *testing.T) {
 		r.Flow.DurationS != 170 {
 		t.Errorf("%v pps received, %v sent in %v s", r.Flow.ReceivePPS, r.Flow.SendPPS, r.Flow.DurationS)
 	}
+	var sum model.Result
+	for _, at := range []float64{0, 100} { // of a damaged file: a step so short would take all memory
+		addSeries(&sum, model.Series{StepSeconds: 1e-4, Values: []float64{1}}, at)
+	}
+	if n := len(sum.Series[0].Values); n != 1 {
+		t.Errorf("%d values are joined to one", n)
+	}
 }
 
 // TestLossCauses: the causes and the rest come to all that was lost in each second.
