@@ -151,8 +151,11 @@ const mostGaps = 3
 func Told(l words.Language, f model.RouterFact) Finding {
 	out := say("router.fact."+f.Code, SetUp, "later", when(f.Later, l.Say("after the test"))).In(l)
 	maps.Copy(out.Words, f.Words)
-	if f.Code == model.FactOffload {
-		out.Words["by"] = l.Say(f.Words["by"] + " flow offloading")
+	switch by := f.Words["by"]; {
+	case f.Code == model.FactOffload:
+		out.Words["by"] = l.Say(by + " flow offloading")
+	case by != "":
+		out.Words["by"] = l.Say(by)
 	}
 	if len(f.Of) > 0 {
 		out = out.with("why", WhyIn(l, f.Of))

@@ -66,7 +66,7 @@ func (p Plan) checkIperf() error {
 				"or transfers")
 		case down && (f.Profile != nil || f.Burst > 0 || f.Packets > 0 || f.Segments > 1 || f.DontFragment):
 			return wrong("--direction", "an iperf3 server sends packets evenly for a time: leave out "+
-				"--profile, --burst, --gso and --df, or want up")
+				"--profile, --burst, --count, --gso and --df, or want up")
 		case down && len(f.Controls()) > 1:
 			return wrong("--control", "an iperf3 server has one congestion control for all streams: want one, or "+
 				"--direction up")

@@ -107,8 +107,8 @@ Several --variant take turns.`: `router 从 LAN 到 WAN、从 WAN 到 LAN、双�
 多少，以及当时路由器 CPU 的占用。
 
 LAN..WAN 是路由器两边的主机，各写作 HOST[:PORT]，那里运行 pelt serve。只写一台时它在
-WAN 侧，本机在 LAN 侧。由 LAN 侧发起连接，所以不怕 NAT；在另一台主机上要用
-pelt serve --calls WAN 允许它。
+WAN 侧，本机在 LAN 侧。由 LAN 侧发起连接，所以不怕 NAT。如果 LAN 侧不是本机，
+在那台主机上用 pelt serve --calls WAN 允许它主动连接。
 
 --dut ssh://... 通过你的 ssh 观测路由器，有 BusyBox 就够。--dut pelt://... 则询问那里的
 pelt serve --observe-only，它还能说明内核丢了哪些包；它的口令排在最后，用逗号隔开。
@@ -117,7 +117,7 @@ pelt serve --observe-only，它还能说明内核丢了哪些包；它的口令�
 	`cc transfers data by TCP under each congestion control in turn, with the same losses. It
 shows which is faster, by how much, whether that may be chance, and how much each delays
 other packets. TARGET is as for pelt curve.`: `cc 轮流用各种拥塞控制算法以 TCP 传输数据，丢包情况相同。它说明哪种更快、快多少、
-是不是偶然，以及各自让别的包多等多久。TARGET 与 pelt curve 相同。`,
+是否可能只是偶然，以及各自让别的包多等多久。TARGET 与 pelt curve 相同。`,
 	`soak sends packets of one size at one rate, keeps every second of both ends, and shows at
 any moment how many are lost, and where. TARGET is as for pelt curve, LAN..WAN as for pelt
 router.
@@ -184,7 +184,7 @@ pelt-demo.png（也可用参数指定文件）。没有 root 时它用用户命�
 	"receivers of lab:star (default 10), each sent the full rate":                                                                    "lab:star 的接收端数（默认 10），每个都按完整速率发送",
 	"packets of each trial to each receiver (default: what fits in --time; in sweep 1000)":                                           "每次试验给每个接收端的包数（默认：--time 内能发的；sweep 为 1000）",
 	"100 packets a trial, unless --count or --time is given":                                                                         "每次试验 100 个包，除非 --count 或 --time 另有指定",
-	"measured time of each trial: 10s; a longer transfer is cut":                                                                     "每次试验的测量时间：10s；传输时为上限",
+	"measured time of each trial: 10s; a longer transfer is cut":                                                                     "每次试验的测量时间：10s；超过它的传输会被截断",
 	"time before the measured time, not counted: 1s":                                                                                 "测量之前不计入的时间：1s",
 	"longest time without control connection: 0 to 1m; 0 ends the soak at its first outage":                                          "控制连接最长可以中断多久：0 到 1m；0 表示一中断就结束",
 	"interleaved trials of each combination; pelt compare needs 3":                                                                   "每种组合交替重复的次数；pelt compare 需要 3 次",
@@ -196,7 +196,7 @@ pelt-demo.png（也可用参数指定文件）。没有 root 时它用用户命�
 	"forbid fragments":                                                                                                               "置 DF 位，禁止分片",
 	"auto, udp, xdp, or SENDER:RECEIVER as xdp:udp":                                                                                  "auto、udp、xdp，或 SENDER:RECEIVER，如 xdp:udp",
 	"watch kernel drops: seq (each packet), count or off (default: the best that works)":                                             "观测内核丢包：seq（逐包）、count 或 off（默认：可用的最佳方式）",
-	"due packets that may leave back to back (default: a late sender catches up at twice the rate)":                                  "到期的包可以连续发出多少个（默认：发送端没跟上时以两倍速率补发）",
+	"due packets that may leave back to back (default: a late sender catches up at twice the rate)":                                  "到期的包可以连续发出多少个（默认：发送端没跟上时以两倍速率赶上）",
 	"call the target over this interface or VRF of this host (Linux): eth1":                                                          "从本机的这个接口或 VRF 连接目标（仅 Linux）：eth1",
 	"data uses UDP of the control port, too (Linux): one number for firewalls; no TCP tests":                                         "数据也用控制端口的 UDP（仅 Linux）：防火墙只需一个端口号；不能做 TCP 测试",
 	"first local port of the streams (default: any)":                                                                                 "各流的第一个本地端口（默认：任意）",
@@ -317,7 +317,8 @@ RUN 是编号或编号的开头、last（默认），或一个文件。`,
 	`apply makes the changes that advise names for this host, or those of --set. If one setting
 fails, those before it are taken back. It needs root; with sudo, say
 PELT_DATA=$HOME/.local/share/pelt. The next boot takes all changes back.`: `apply 在本机做 advise 建议的修改，或 --set 指定的修改。如果一项失败，之前的都会撤销。
-它需要 root；用 sudo 时请写 PELT_DATA=$HOME/.local/share/pelt。下次开机后修改失效。`,
+它需要 root；用 sudo 时请写
+sudo PELT_DATA=$HOME/.local/share/pelt pelt tune apply。下次开机后修改失效。`,
 	`revert restores each value that pelt tune changed. A value that others changed since stays,
 and the exit code is 1.`: `revert 恢复 pelt tune 改过的每个值。之后被别人改过的保持不变，此时退出码为 1。`,
 	`lab keeps a network of unnamed namespaces on this machine. A background process keeps it
@@ -331,7 +332,7 @@ that has one of them from the start, or lab up --link backend=user.`: `link NAME
 link NAME set 修改设置；值写 none（数字写 0）取消一项设置。
 
 LINK 是一个节点（它的各条链路）或两个节点（如 sender-router）；不写则改所有链路。
-toward=NODE 只改一个方向。有 queue 就要有 rate。只有带 delay、loss 等的链路，或用
+toward=NODE 只改一个方向。有 queue 就要有 rate。只有建立时就带 delay、loss 等的链路，或用
 lab up --link backend=user 建立的链路，才能设置这些。`,
 	"control `PORT`; data uses the one above it":                                                                               "控制端口 `PORT`；数据用它加一的端口",
 	"use this `CODE`, not a new one (or $PELT_CODE)":                                                                           "用这个口令 `CODE`，不生成新的（或 $PELT_CODE）",
@@ -362,9 +363,9 @@ lab up --link backend=user 建立的链路，才能设置这些。`,
 	"write a row a second of each trial to `FILE`, or -":                                       "把每次试验的每一秒作为一行写入 `FILE` 或 -",
 	"sort the table by `FIGURE`, the largest first: goodput, loss, delay or a column of --csv": "表格按 `FIGURE` 排序，大的在前：goodput、loss、delay，或 --csv 的一列",
 	"only trial `N`": "只看第 `N` 次试验",
-	"only trials with this `SETTING`: payload=64 (repeatable)":                                    "只看这个设置 `SETTING` 的试验：payload=64；可多次给出",
-	"every trial, not the worst of each setting":                                                  "所有试验，而不只是每个设置中最差的",
-	"of one run: compare the values of this `SETTING` (default variant)":                          "一次运行内：比较这个设置 `SETTING` 的各个取值（默认 variant）",
+	"only trials with this `SETTING`: payload=64 (repeatable)":                                    "只看有这个参数取值的试验 `SETTING`：payload=64；可多次给出",
+	"every trial, not the worst of each setting":                                                  "所有试验，而不只是每组参数中最差的",
+	"of one run: compare the values of this `SETTING` (default variant)":                          "一次运行内：比较这个参数 `SETTING` 的各个取值（默认 variant）",
 	"of one run: compare with this `VALUE` (default the first)":                                   "一次运行内：与这个取值 `VALUE` 比较（默认第一个）",
 	"`METRIC`s to compare; the fewer, the surer each answer":                                      "要比较的指标 `METRIC`；越少，每个越容易看出差别",
 	"exit code 3 if a change is beyond this `LIMIT`, and not by chance: 'loss > 1%' (repeatable)": "变化超过这个 `LIMIT` 且不是偶然时退出码为 3：'loss > 1%'；可多次给出",

@@ -74,8 +74,8 @@ func (f *commonFlags) consentTo(c *cobra.Command, addr netip.Addr, said string) 
 	if fleet.Private(addr) || benchmarking(addr) {
 		return nil
 	}
-	return agreed(c, f.yes, spoken().Sayf("%s is a public address, and a test floods every network between; all must "+
-		"be yours", said))
+	return agreed(c, f.yes, spoken().Sayf("%s is a public address: that host must be yours, and a fast test floods "+
+		"every network between", said))
 }
 
 // Whoever types a range or several lists may not see how many trials they make. So many, and so long, are asked for

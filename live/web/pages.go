@@ -215,7 +215,7 @@ func (s *Server) form(m *render.Markup, here Offer, values url.Values, wrong str
 	}
 	m.Put(`</div></details>
 <label class="check wide"><input type="checkbox" name="yes" value="yes" checked="$1">
-{Send to a public address, too. A test floods every network between; all must be mine.}</label>
+{Send to a public address, too: that host is mine. A fast test floods every network between.}</label>
 <div class="wide"><code id="line">$2</code>
 <p id="problem" class="bad" role="alert">$3</p>
 <button>{Start}</button></div>
