@@ -55,7 +55,7 @@ func spoken(r table.Row, host string) string {
 func phrase(l words.Language, layer, cause, host string) string {
 	who, owner, at, text := nodeName(l, host), l.Say(host), "at ", ledger.Of(layer, cause).Said(layer)
 	if !slices.Contains(model.Layers(), layer) {
-		text = layer + " at %h"
+		text = l.Sayf("%s at %s", layer, "%h") // of another version
 	}
 	switch {
 	case host == nearHost:

@@ -39,4 +39,9 @@ func TestEveryLayerHasAPhrase(t *testing.T) {
 		}
 		seen[got] = layer
 	}
+	const later = "receiver-brain" // of another version
+	if en, zh := phrase(words.English, later, "x", "a"), phrase(words.Chinese, later, "x", "a"); en != later+" at a" ||
+		zh != later+"（a）" {
+		t.Errorf("a layer to come: %q, %q", en, zh)
+	}
 }
