@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 func checkTarget(t string) error {
@@ -138,8 +137,7 @@ func IsHostName(name string) bool {
 
 // printable reports whether a name is short and can be shown on a terminal as it is.
 func printable(s string) bool {
-	odd := func(r rune) bool { return !unicode.IsPrint(r) }
-	return len(s) <= maxTextLength && utf8.ValidString(s) && !strings.ContainsFunc(s, odd)
+	return len(s) <= maxTextLength && PrintableText(s) == s
 }
 
 // HostPort splits a plain target; port 0 means none was given.

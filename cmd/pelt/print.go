@@ -70,14 +70,11 @@ func encodeJSON(w io.Writer, v any) error {
 // printColumns prints rows in columns below the names of these, which tabs part: as wide as the terminal, or, for a
 // script, each row as one line.
 func printColumns(w io.Writer, names string, rows [][]string) error {
-	var heads []string
-	for name := range strings.SplitSeq(names, "\t") {
-		heads = append(heads, spoken().Say(name))
-	}
 	width := 0
 	if isTerminal(os.Stdout) {
 		width, _, _ = terminal(os.Stdout)
 	}
+	heads := spoken().SayAll(strings.Split(names, "\t"))
 	lines := plain.Table(append([][]string{heads}, rows...), width)
 	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
 	return err
