@@ -10,6 +10,7 @@ import (
 
 	"pelt/model"
 	"pelt/test/golden"
+	"pelt/words"
 )
 
 // basis is the plan whose file the edits of testdata/files.txt change.
@@ -102,6 +103,14 @@ func TestNoPlans(t *testing.T) {
 		if want, _ := Parse([]byte(base), "f.yaml"); err != nil || !reflect.DeepEqual(p, want) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// What is wrong with a field is said in the language of the reader, as of a flag.
+func TestRefusedInChinese(t *testing.T) {
+	_, err := Parse([]byte(strings.Replace(basis(t, Curve), "repeats: 3", "repeats: 2.5", 1)), "f.yaml")
+	if got := words.Chinese.Error(err); got != "f.yaml:14: repeats：应为整数，不是 2.5" {
+		t.Error(got)
 	}
 }
 

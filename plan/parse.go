@@ -203,7 +203,12 @@ func (r *reader) refused(err error) error {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &field):
-		return r.wrong(r.line(field.Field), "%s: %s", field.Field, field.Want)
+		short := r.wrong(r.line(field.Field), "%s: %s", field.Field, field.Want)
+		whole := &model.FileError{Name: r.name, Line: r.line(field.Field), Err: field} // which other languages know
+		if whole.Error() == short.Error() {
+			return whole
+		}
+		return short
 	case errors.As(err, &kind):
 		text := kind.Value
 		if n := r.fields[kind.Field]; n != nil && n.Kind == yaml.ScalarNode {
