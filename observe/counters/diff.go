@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"pelt/model"
@@ -75,6 +76,11 @@ func Diff(idle, start, measure, end Snapshot, idleSeconds float64) []model.Count
 			v.at[at], v.known[at] = r.value, true
 		}
 	}
+	for name, sum := range all {
+		if dev, is := strings.CutSuffix(name, "rx_frame_sum"); is {
+			sum.divide(all, dev)
+		}
+	}
 	out := make([]model.Counter, 0, len(all))
 	for _, m := range all {
 		c, ok := m.counter(!measure.Taken.IsZero(), idleSeconds)
@@ -87,6 +93,32 @@ func Diff(idle, start, measure, end Snapshot, idleSeconds float64) []model.Count
 	}
 	slices.SortFunc(out, func(a, b model.Counter) int { return cmp.Compare(a.Name, b.Name) })
 	return out
+}
+
+// divide takes from a sum the one part that moved over the trial: the others were what they had been at the start. If
+// several moved, their values are not known. The sum is all that a router tells of damaged frames and of addedErrors
+// when the measured part begins.
+func (m *merged) divide(all map[string]*merged, dev string) {
+	for key, sum := range m.parts {
+		left, moved := sum.at[atMeasure], (*values)(nil)
+		for _, name := range append([]string{"rx_frame_errors"}, addedErrors...) {
+			of, known := all[dev+name]
+			if !known || of.parts[key] == nil {
+				return
+			}
+			switch v := of.parts[key]; {
+			case v.at[atStart] == v.at[atEnd]:
+				left -= min(left, v.at[atStart])
+			case moved != nil:
+				return
+			default:
+				moved = v
+			}
+		}
+		if moved != nil && sum.known[atMeasure] && moved.at[atStart] <= left && left <= moved.at[atEnd] {
+			moved.at[atMeasure], moved.known[atMeasure] = left, true
+		}
+	}
 }
 
 // wanted reports whether a primary counter that stood still is worth a line:
