@@ -13,7 +13,7 @@ import (
 type Observation struct {
 	Load    float64 // intended packets a second of each flow; of a flood, what was sent
 	Seconds float64 // effective duration
-	Loss    float64 // share of the intended packets that did not arrive, 0..1
+	Loss    float64 // share of the intended packets that did not arrive, 0..1; late ones of an unsent trial count, too
 	EndLoss float64 // the part of Loss that the hosts of the sender and the receiver lost, not the path
 	Unsent  bool    // the sender did not offer the load as ordered: nothing that was lost tells of the path
 	Starved bool    // an unsent trial: other work had the CPU, so the load is no reason
@@ -66,6 +66,7 @@ type tally struct {
 	row       [2]int  // unsent trials since the last that was sent: those that were starved, and the others
 	givenUp   bool
 	longest   float64 // trial, seconds
+	forwarded float64 // packets a second, of the trial in which most of the load arrived
 	gain      float64 // logarithm of the odds that the limit is above the load
 }
 
@@ -106,6 +107,7 @@ func tallies(g model.Goal, seen []Observation) []*tally {
 		}
 		t := at[o.Load]
 		t.trials++
+		t.forwarded = max(t.forwarded, o.Load*(1-o.Loss))
 		switch {
 		case o.Starved:
 			t.row[0]++

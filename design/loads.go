@@ -89,19 +89,27 @@ func (q Question) next(g model.Goal, seen []Observation) (load, seconds float64,
 	return 0, 0, false
 }
 
-// guess returns the load that the path would forward: by the flood at first, then by the loads that lost too much.
-// Half of the prior is within reach of it, as a logarithm. The further the guess has moved, the less it is worth.
+// guess returns the load that the path would forward: by the flood at first, then by the loads that lost too much, and
+// by what a sender kept of the loads that are given up. Half of the prior is within reach of it, as a logarithm. The
+// further the guess has moved, the less it is worth: a sender that keeps the same of two loads tells its limit well.
 func (q Question) guess(g model.Goal, seen []Observation) (load, reach float64) {
 	forwards := func(o Observation) float64 {
 		return min(max(o.Load*(1-o.Loss)/(1-g.LossRatio), q.MinLoad), math.Floor(seen[0].Load))
 	}
 	load = forwards(seen[0])
+	kept := 0.0 // at most, of a load that is given up
+	for _, t := range tallies(g, seen) {
+		if t.givenUp {
+			load, kept = min(load, max(t.forwarded, q.MinLoad)), max(kept, t.forwarded, q.MinLoad)
+		}
+	}
+	first := max(kept, load)
 	for _, o := range seen {
-		if !o.Starved && (o.Unsent || o.Loss > g.LossRatio) {
+		if !o.Unsent && o.Loss > g.LossRatio {
 			load = min(load, forwards(o))
 		}
 	}
-	return load, priorWidths*q.step() + math.Log(forwards(seen[0])/load)/2
+	return load, priorWidths*q.step() + math.Log(first/load)/2
 }
 
 // telling counts the trials that tell something of the path.

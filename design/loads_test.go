@@ -425,3 +425,74 @@ func TestStarvedSender(t *testing.T) {
 		}
 	}
 }
+
+// TestLateSender: a search takes few trials to find the limit of a sender, also of one whose limit differs from trial
+// to trial. A sender that is late by chance is seldom taken for the limit where the path is. No answer is wider for it.
+func TestLateSender(t *testing.T) {
+	q := Question{Goals: goalsOf(t, "quick"), MinLoad: 9001}
+	const searches, flood = 200, 3 // a flood sends so many times what the sender keeps
+	for _, c := range []struct {
+		kind    string
+		chance  float64 // share of the trials that are late at any load
+		spread  float64 // of the sender's own limit, as a logarithm; 0: it has none
+		power   float64 // it keeps this power of the part of a load that it could keep; 0: all but a little
+		starved float64 // share of the late trials
+		trials  float64 // of a search in the mean, at most
+		limits  float64 // share of the searches that the sender ends, at most
+	}{
+		{"sharp", 0.05, 0, 0, 0, 7.5, 0.01},
+		{"sharp", 0.1, 0, 0, 0, 8, 0.05},
+		{"sharp", 0.2, 0, 0, 0, 9, 0.2},
+		{"noisy", 0.1, 0, 0, 0, 11, 0.07},
+		{"soft", 0.1, 0, 0, 0, 14, 0.1},
+		{"beyond", 0, 0.001, 1, 0, 10, 1},
+		{"beyond", 0, 0.03, 1, 0, 20, 1},
+		{"beyond", 0, 0.03, 1, 0.5, 30, 1},
+		{"beyond", 0, 0.1, 1, 0, 28, 1},
+		{"beyond", 0, 0.03, 2, 0, 40, 1},
+		{"beyond", 0, 0.03, 0, 0, 42, 1},
+	} {
+		trials, unsent, limits, least := 0, 0, 0, math.Inf(1)
+		for seed := range searches {
+			d := newSimulated(c.kind, seed, 0)
+			own := d.limit
+			seen, _ := runSearch(q, func(load, seconds float64, first bool) Observation {
+				o := d.try(load, seconds, first)
+				u, v := draw(d.noise, d.trials, 10), draw(d.noise, d.trials, 11)
+				late := 0.0
+				if keeps := own * math.Exp(c.spread*math.Log(u/(1-u))); c.spread > 0 && keeps < load {
+					late = max(0.006, 1-math.Pow(keeps/load, c.power))
+				}
+				if draw(d.noise, d.trials, 12) < c.chance {
+					late = 0.006 + 0.3*v*v*v
+				}
+				switch {
+				case first && c.spread > 0:
+					o.Load = flood * own
+				case !first && late > 0:
+					o.Unsent, o.Starved, o.Loss = true, draw(d.noise, d.trials, 13) < c.starved, late
+				}
+				return o
+			}, 1000)
+			trials += len(seen)
+			for _, o := range seen {
+				if o.Unsent {
+					unsent++
+				}
+			}
+			b := q.bounds(q.Goals[0], seen)
+			if b.Limit == SenderLimit {
+				limits++
+			}
+			if least = min(least, b.Lower/own); b.Upper-b.Lower > q.Goals[0].WidthRatio*b.Upper+1 {
+				t.Errorf("%+v, seed %d: %+v", c, seed, b)
+			}
+		}
+		each, share := float64(trials)/searches, float64(limits)/searches
+		t.Logf("%+v: %.1f trials, %.1f of them unsent; the sender ends %.3f; at least %.2f of the limit", c, each,
+			float64(unsent)/searches, share, least)
+		if each > c.trials || share > c.limits {
+			t.Error("too many")
+		}
+	}
+}

@@ -245,10 +245,13 @@ func observe(t *model.Result, flood bool) Observation {
 	if o.Unsent && !flood && math.Abs(o.Seconds-asked) > mostOff*asked { // its account is wrong, or it stalled
 		o.Seconds = asked
 	}
-	o.Loss, o.EndLoss = lost/max(intended, 1), min(atEnds, lost)/max(intended, 1)
 	if !flood && !invalid && late > mostUnsent*(intended+late) {
 		o.Unsent, o.Starved = true, !busy
 	}
+	if o.Unsent && !flood {
+		intended, lost = intended+late, lost+late
+	}
+	o.Loss, o.EndLoss = lost/max(intended, 1), min(atEnds, lost)/max(intended, 1)
 	return o
 }
 

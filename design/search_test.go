@@ -133,7 +133,10 @@ func TestSearches(t *testing.T) {
 		}, nil},
 		{"a sender that is too slow", above(200e3, limited(400e3, 1e6),
 			func(f *model.FlowResult) { *f = model.FlowResult{} }), nil},
-		{"a sender that is late", above(200e3, limited(400e3, 1e6), held(model.PacingLate)), nil},
+		{"a sender that is late", above(200e3, limited(400e3, 1e6), func(f *model.FlowResult) {
+			late := f.Attempted - 200e3
+			f.Attempted, f.Lost, f.Ledger.Pacing = 200e3, 0, []model.PacingLine{{Cause: model.PacingLate, Packets: late}}
+		}), nil},
 		{"a sender's own queue", above(200e3, limited(400e3, 1e6), held(model.PacingBackpressure)), nil},
 		{"a queue that grows", func(pps float64) model.FlowResult {
 			if pps > 200e3 && pps < 300e3 {
