@@ -110,7 +110,7 @@ func (p *Picture) rows(names []string, top, height float64) (left float64, middl
 	middle = func(i int) float64 { return top + (height+above)*float64(i) + above + height/2 - 3 }
 	for i, name := range names {
 		if above > 0 {
-			p.print(0, middle(i)-height/2-2, Shape{Text: name, Size: small, Fill: Text})
+			p.print(0, middle(i)-height/2-2, Shape{Text: name, Size: small, Fill: Text, Halo: true})
 		} else {
 			p.print(left-12, middle(i)+4, Shape{Text: fit(name, small, left-14), Size: small, Fill: Text, Anchor: End})
 		}

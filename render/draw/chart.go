@@ -132,7 +132,7 @@ func legend(p *Picture, entries []entry, top float64) float64 {
 			x, y = 0, y+18
 		}
 		p.box(x, y-6, 12, 8, Shape{Radius: 2, Fill: e.ink})
-		p.print(x+17, y+2, Shape{Text: e.name, Size: small, Fill: Text})
+		p.print(x+17, y+2, Shape{Text: e.name, Size: small, Fill: Text, Halo: true})
 		x += textWidth(e.name, small) + 34
 	}
 	return y + 16
@@ -192,7 +192,7 @@ func ticksX(p *Picture, x scale, top, bottom float64, rules bool) {
 	for i, t := range x.ticks {
 		at, text := min(math.Round(x.at(t))+0.5, p.Width-0.5), x.label(t)
 		if rules {
-			p.line(Rule, 1, at, top, at, bottom)
+			p.under(Shape{Form: Polyline, At: []float64{at, top, at, bottom}, Stroke: Rule, Width: 1})
 		} else {
 			p.line(Soft, 1, at, bottom, at, bottom+4)
 		}

@@ -253,6 +253,6 @@ func (g *plot) marks() {
 
 // limit is a dashed line that figures keep clear of.
 func (g *plot) limit(at ...float64) {
-	g.dashes(Soft, at...)
+	g.add(Shape{Form: Polyline, At: at, Stroke: Soft, Width: 1, Dashed: true})
 	g.keepClear(at)
 }

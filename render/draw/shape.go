@@ -7,6 +7,7 @@ package draw
 
 import (
 	"math"
+	"slices"
 
 	"pelt/render/plain"
 )
@@ -94,9 +95,8 @@ func (p *Picture) line(ink Ink, width float64, at ...float64) {
 	p.add(Shape{Form: Polyline, At: at, Stroke: ink, Width: width})
 }
 
-func (p *Picture) dashes(ink Ink, at ...float64) {
-	p.add(Shape{Form: Polyline, At: at, Stroke: ink, Width: 1, Dashed: true})
-}
+// under puts a shape below all others.
+func (p *Picture) under(s Shape) { p.Shapes = slices.Insert(p.Shapes, 0, s) }
 
 // dot has a rim of the page's colour, so that dots on a line and on each other stay apart.
 func (p *Picture) dot(x, y, radius float64, fill Ink, tip string) {

@@ -61,7 +61,7 @@ func Times(t view.Times, width float64) Picture {
 
 // laneHead names a lane and its traces from a height on, and returns where the lane begins.
 func laneHead(p *Picture, l view.Lane, top float64) float64 {
-	p.print(0, top+24, Shape{Text: l.Label, Size: small, Fill: Text, Bold: true})
+	p.print(0, top+24, Shape{Text: l.Label, Size: small, Fill: Text, Bold: true, Halo: true})
 	var entries []entry
 	for i, tr := range l.Traces {
 		entries = append(entries, entry{plain.Text(tr.Name), traceInk(l, i)})
@@ -182,14 +182,14 @@ func touches(a area, others []area) bool {
 	return false
 }
 
-// changes draws a line at each change, and its words above the lanes.
+// changes draws a line at each change, below the names and traces of lanes, and its words above the lanes.
 func changes(p *Picture, placed []placedChange, top, bottom float64) {
 	for _, c := range placed {
 		y := top - 8
 		if c.row >= 0 {
 			y -= changeRow * float64(c.row)
 		}
-		p.dashes(c.label.Fill, c.at, y, c.at, bottom)
+		p.under(Shape{Form: Polyline, At: []float64{c.at, y, c.at, bottom}, Stroke: c.label.Fill, Width: 1, Dashed: true})
 		p.add(Shape{Form: Dot, At: []float64{c.at, y}, Radius: 3.5, Fill: c.label.Fill, Tip: c.label.Text})
 	}
 	for _, c := range placed {
