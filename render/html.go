@@ -102,11 +102,19 @@ func (m *Markup) list(title string, items []string, class string) {
 	m.Put("</ul></section>")
 }
 
-// A browser would break a line behind the hyphens of flags and names, and behind the dash of a range.
-var wholeWords = regexp.MustCompile(`--[a-z][a-z-]*|[\pL\d.]+(?:-[\pL\d.]+)+|\d[\d.]*–\d[\d.]*`)
+// A browser would break a line behind the hyphens of flags and names, and behind the dash of a range. The first
+// alternative is names that a line of a phone may have no room for; there they break between their parts.
+var (
+	wholeWords = regexp.MustCompile(`[\w.:/,=%-]{21,}|--[a-z][a-z-]*|[\pL\d.]+(?:-[\pL\d.]+)+|` +
+		`\d[\d.]*–\d[\d.]*`)
+	nameParts = regexp.MustCompile(`([._:/,])([a-zA-Z])`)
+)
 
-// longestWhole is how many bytes of a name have room in a line of a phone.
-const longestWhole = 20
+// How many bytes of a name have room in a line of a phone, and of a wide screen.
+const (
+	longestWhole = 20
+	longestName  = 40
+)
 
 // Sentence is an element with a text in which no flag, name or figure breaks. It is left out where it has no text.
 func (m *Markup) Sentence(name, text, class string) {
@@ -119,10 +127,14 @@ func (m *Markup) Sentence(name, text, class string) {
 
 func (m *Markup) sentence(text string) {
 	m.constant(wholeWords.ReplaceAllStringFunc(escape(glued(text)), func(word string) string {
-		if len(word) > longestWhole {
-			return word
+		parts := nameParts.ReplaceAllString(word, "$1<wbr>$2")
+		switch {
+		case len(word) <= longestWhole:
+			return `<span class="whole">` + word + `</span>`
+		case len(word) <= longestName:
+			return `<span class="name">` + parts + `</span>`
 		}
-		return `<span class="whole">` + word + `</span>`
+		return parts
 	}))
 }
 

@@ -67,16 +67,19 @@ func heat(p *Picture, c view.Chart) {
 	}
 }
 
+// leastName is how wide the names above a map are at least before some are left out, in pixels.
+const leastName = 64.0
+
 func categories(p *Picture, c view.Chart, left, top, column, row float64) {
-	widest := min(longest(c.X.Categories), 0.25*p.Width)
+	widest := min(longest(c.X.Categories), max(column-8, leastName))
 	every := max(1, int(math.Ceil((widest+8)/column)))
 	for i := 0; i < len(c.X.Categories); i += every {
-		name := fit(c.X.Categories[i], small, max(column*float64(every)-4, 30))
+		name := fitName(c.X.Categories[i], small, max(column*float64(every)-4, 30))
 		p.print(left+column*(float64(i)+0.5), top-8, Shape{Text: name, Size: small, Fill: Text, Anchor: Middle})
 	}
 	every = max(1, int(math.Ceil(15/row)))
 	for i := 0; i < len(c.Y.Categories); i += every {
-		name := fit(c.Y.Categories[i], small, left-12)
+		name := fitName(c.Y.Categories[i], small, left-12)
 		p.print(left-10, top+row*(float64(i)+0.5)+4, Shape{Text: name, Size: small, Fill: Text, Anchor: End})
 	}
 }

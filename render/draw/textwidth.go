@@ -59,6 +59,21 @@ func fit(s string, size, width float64) string {
 	return s
 }
 
+// fitName cuts a name to a width in its middle: names of hosts mostly differ at their ends. Of words it leaves the first.
+func fitName(s string, size, width float64) string {
+	letters := []rune(s)
+	if strings.ContainsAny(s, " \u00a0") || textWidth(s, size) <= width {
+		return fit(s, size, width)
+	}
+	for n := len(letters) - 1; n > 3; n-- {
+		cut := string(letters[:n/2]) + "…" + string(letters[len(letters)-(n+1)/2:])
+		if textWidth(cut, size) <= width {
+			return cut
+		}
+	}
+	return fit(s, size, width)
+}
+
 // wrap breaks words into at most a number of lines of a width; the last is cut.
 // It does not break within a figure.
 func wrap(s string, size, width float64, most int) []string {
