@@ -138,8 +138,8 @@ var chineseSentences = map[string]string{
 		`{goodput_bps:best}]。`,
 	"sweep.unfair": `{at} 时各接收端相差最大：{receiver_goodput_min_bps:at} 到 {receiver_goodput_max_bps:at}，公平指数 ` +
 		`{receiver_fairness_index:at}（1 为完全平均）。`,
-	"sweep.waste": `{most} 的发送量是最佳参数的 {times_index} 倍，有效吞吐为 {goodput_bps:most}[，中位时延为 {*delay:most}，而不是 ` +
-		`{*delay:best}]。`,
+	"sweep.waste": `{most} 的发送量是最佳参数的 {times_index} 倍，有效吞吐为 {goodput_bps:most}[，中位时延为 {*delay:most}（最佳参数为 ` +
+		`{*delay:best}）]。`,
 	"sweep.brief": `{best} 的所有包在 {arriving_s} 内到达：可能只是暂存在队列和缓冲区里。用 --time 1s 测得更久，才能知道路径` +
 		`的承载能力。`,
 	"sweep.missing": `{planned_count} 组参数中有 {missing_count} 组没有可用的试验。`,
@@ -208,12 +208,12 @@ var chineseSentences = map[string]string{
 		`[¶{from} 到 {to} 的丢包主要来自{place}。][¶共测 {cycles_count} 轮。]`,
 	"mesh.fine":            `{hosts_count} 台主机中没有一对明显丢包超过 {loss_ratio:most}。¶最差的是 {from} 到 {to}，丢包 {loss_ratio}。`,
 	"mesh.whole":           `{hosts_count} 台主机之间的 {attempted_packets} 个包一个也没丢。`,
-	"mesh.into":            `[{all ?}{pairs_count:into} 台主机到 {host} 都丢包|{pairs_count:into} 台主机中有 {pairs_count:into-lossy} 台到 {host} 丢包]，中位数 {loss_ratio:into}[，来自{place}]。¶先检查 {host}。`,
-	"mesh.from":            `{host} 到[{all ?} {pairs_count:from} 台主机都| {pairs_count:from} 台主机中的 {pairs_count:from-lossy} 台]丢包，中位数 {loss_ratio:from}[，来自{place}]。¶先检查 {host}。`,
-	"mesh.both":            `{host} 与几乎所有主机双向丢包：发往它的丢 {loss_ratio:into}，它发出的丢 {loss_ratio:from}[，来自{place}]。¶先检查 {host}。`,
+	"mesh.into":            `[{all ?}{pairs_count:into} 台主机到 {host} 都丢包|{pairs_count:into} 台主机中有 {pairs_count:into-lossy} 台到 {host} 丢包]，中位数 {loss_ratio:into}[，丢在{place}]。¶先检查 {host}。`,
+	"mesh.from":            `{host} 到[{all ?} {pairs_count:from} 台主机都| {pairs_count:from} 台主机中的 {pairs_count:from-lossy} 台]丢包，中位数 {loss_ratio:from}[，丢在{place}]。¶先检查 {host}。`,
+	"mesh.both":            `{host} 与几乎所有主机双向丢包：发往它的丢 {loss_ratio:into}，它发出的丢 {loss_ratio:from}[，丢在{place}]。¶先检查 {host}。`,
 	"mesh.hosts-more":      `另有 {more_count} 台主机与几乎所有其他主机之间丢包，见网格图。`,
-	"mesh.oneway":          `{from} 到 {to} 丢包 {loss_ratio}[，来自{place}][；反方向正常（{loss_ratio:back}）]。`,
-	"mesh.pair":            `{from} 与 {to} 双向丢包：去程 {loss_ratio}[，来自{place}]，回程 {loss_ratio:back}。`,
+	"mesh.oneway":          `{from} 到 {to} 丢包 {loss_ratio}[，丢在{place}][；反方向正常（{loss_ratio:back}）]。`,
+	"mesh.pair":            `{from} 与 {to} 双向丢包：去程 {loss_ratio}[，丢在{place}]；回程 {loss_ratio:back}。`,
 	"mesh.more":            `另有 {more_count} 对丢包，见网格图。`,
 	"mesh.gone":            `[从 {since} 起，]{host} 与任何主机都没有测成：{why}。`,
 	"mesh.gone-more":       `另有 {more_count} 台主机与任何主机都没有测成。`,
