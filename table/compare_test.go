@@ -294,31 +294,6 @@ func TestNextOf(t *testing.T) {
 	}
 }
 
-// Five runs of three searches each on the same path, whose limit differs from search to search, overlap in what they
-// say of the next run.
-func TestFiveRunsOverlap(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	const times, runs = 4000, 5
-	overlap := 0
-	for range times {
-		least, most := 0.0, math.Inf(1)
-		for range runs {
-			values := make([]float64, 3)
-			for i := range values {
-				values[i] = 250e3 * math.Exp(0.1*random.NormFloat64())
-			}
-			low, high := NextOf(values)
-			least, most = max(least, low), min(most, high)
-		}
-		if least <= most {
-			overlap++
-		}
-	}
-	if share := float64(overlap) / times; share < 0.95 {
-		t.Errorf("all five overlap in %.3f of the cases; want at least 0.95", share)
-	}
-}
-
 func TestStudent(t *testing.T) {
 	for _, c := range []struct { // from the tables
 		chance float64

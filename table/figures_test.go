@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"pelt/model"
 	"pelt/test/golden"
@@ -182,54 +180,6 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestChangeCuts: a planned change is cut where its effect was found, or where its second
-// begins; what was found beside it and moments are no cuts.
-func TestChangeCuts(t *testing.T) {
-	shift := func(start, end float64) model.Change {
-		return model.Change{Kind: model.ChangeShift, StartS: start, EndS: end}
-	}
-	for _, c := range []struct {
-		made  []model.MadeChange
-		found []model.Change
-		want  []float64
-	}{
-		{nil, nil, nil},
-		{[]model.MadeChange{{AtS: 8.2, TookS: 0.1}, {AtS: 10}, {AtS: 20, Failure: model.Doubts{{Text: "no"}}}}, nil, []float64{8, 10}},
-		{[]model.MadeChange{{AtS: 8.2}}, []model.Change{shift(9, 100), shift(11, 100)}, []float64{9, 100}},
-		{[]model.MadeChange{{AtS: 8.2}}, []model.Change{shift(50, 100)}, []float64{8, 50, 100}},
-		{nil, []model.Change{{Kind: model.ChangeBurst, StartS: 5, EndS: 6}}, nil},
-	} {
-		if got := ChangeCuts(&model.Result{Made: c.made, Changes: c.found}); !slices.Equal(got, c.want) {
-			t.Errorf("%+v and %+v are cut at %v; want %v", c.made, c.found, got, c.want)
-		}
-	}
-}
-
-// TestTrials: tries of one repeat are one trial, and a trial without flows counts.
-func TestTrials(t *testing.T) {
-	cell := model.Cell{"payload_bytes": model.Number(64)}
-	planned := model.Flow{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, Streams: 1,
-		PayloadBytes: 100}
-	d := &model.Document{Plan: model.Plan{Flows: []model.Flow{planned}, Timing: model.Timing{MeasureSeconds: 1}}}
-	up := []model.FlowResult{{Name: "up", Protocol: model.UDP, PayloadBytes: 64, Attempted: 1, GoodputBPS: 5}}
-	for i, state := range []model.State{model.Invalid, model.Valid, model.Invalid, model.Aborted} {
-		r := model.Result{Cell: cell, Repeat: max(i-1, 0), State: state, Started: time.Unix(int64(i), 0)}
-		if i < 2 {
-			r.Flows = up
-		}
-		d.Results = append(d.Results, r)
-	}
-	groups := By(Rows(d), KeyOf("payload_bytes"), KeyOf("flow"))
-	if len(groups) != 1 {
-		t.Fatalf("groups %+v", groups)
-	}
-	valid, invalid, aborted := groups[0].Trials()
-	if s := groups[0].Stat(MetricOf("goodput_bps")); valid != 1 || invalid != 1 || aborted != 1 || s.N != 1 ||
-		s.Median != 5 {
-		t.Errorf("%d valid, %d invalid, %d aborted, %+v; want 1 of each and one figure", valid, invalid, aborted, s)
-	}
-}
-
 // TestWords: each line of the file is a limit, or a key with a level. Below stands the metrics of the limit or how the
 // level is said, or what is wrong.
 func TestWords(t *testing.T) {
@@ -254,37 +204,4 @@ func TestWords(t *testing.T) {
 		}
 		return strings.Join(names, " ")
 	})
-}
-
-// TestCompareRanked ranks places and compares each with the best; one that nobody measured is last, and tells nothing.
-func TestCompareRanked(t *testing.T) {
-	d := &model.Document{}
-	for repeat := range 3 {
-		for i, loss := range []float64{0.3, 0.1, 0.1, 0} {
-			f := model.FlowResult{Name: "up", Protocol: model.UDP, PayloadBytes: i, Attempted: 1000,
-				LossRatio: loss, GoodputBPS: float64(10*i+repeat%2) + 1000}
-			r := model.Result{Repeat: repeat, State: model.Valid,
-				Cell:  model.Cell{"payload_bytes": model.Number(float64(i)), "rate_pps": model.Number(1000)},
-				Flows: []model.FlowResult{f}}
-			if i == 3 {
-				r.State = model.Invalid
-			}
-			d.Results = append(d.Results, r)
-		}
-	}
-	m := MetricOf("loss_ratio")
-	l := Lay(Rows(d), "payload_bytes")
-	l.Rank(m, func(Group) bool { return false })
-	l.Compare(m)
-	var names []string
-	var verdicts []Verdict
-	for _, p := range l.Tried() {
-		names, verdicts = append(names, p.Name()), append(verdicts, p.Effects[m].Verdict)
-	}
-	if want := []string{"1 B", "2 B", "", "3 B"}; !slices.Equal(names, want) {
-		t.Errorf("ranked %q; want %q", names, want)
-	}
-	if want := []Verdict{Best, Tied, WorseThan, TooFew}; !slices.Equal(verdicts, want) {
-		t.Errorf("verdicts %q; want %q", verdicts, want)
-	}
 }

@@ -74,24 +74,6 @@ func TestPartition(t *testing.T) {
 	})
 }
 
-// TestLedgerAddsUp: the lines of a flow's ledger come to its losses.
-func TestLedgerAddsUp(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		d := sample.Any(t)
-		rows := Rows(&d)
-		ended := map[*model.FlowResult]float64{}
-		for _, r := range Lines(rows) {
-			v, _ := MetricOf("ended_packets").Value(r)
-			ended[r.Flow] += v
-		}
-		for _, r := range rows {
-			if r.Flow != nil && r.Flow.Protocol == model.UDP && ended[r.Flow] != float64(r.Flow.Lost) {
-				t.Fatalf("lines have %g packets of %d lost", ended[r.Flow], r.Flow.Lost)
-			}
-		}
-	})
-}
-
 func TestSummary(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -118,30 +100,6 @@ func TestSummary(t *testing.T) {
 		s := Summary(v)
 		if !(s.Low <= s.Median && s.Median <= s.High) || s.N != len(v) {
 			t.Fatalf("%+v", s)
-		}
-	})
-}
-
-// TestRatiosAreOfMedians: a comparison prints what the table beside it shows.
-func TestRatiosAreOfMedians(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		sample := rapid.SliceOfN(rapid.Float64Range(0, 100), 1, 8)
-		a, b := sample.Draw(t, "a"), sample.Draw(t, "b")
-		for _, name := range []string{"goodput_bps", "loss_ratio"} {
-			e := Family(MetricOf(name), []Pair{{A: Sample{Values: a}, B: Sample{Values: b}}}, 1)[0]
-			x, y := Summary(a).Median, Summary(b).Median
-			want := x/y - 1
-			if e.Points {
-				want = x - y
-			} else if x == y {
-				want = 0
-			}
-			if !near(e.Change, want) {
-				t.Fatalf("%s: change %g; the medians %g and %g say %g", name, e.Change, x, y, want)
-			}
-			if apart(e) && (!e.Proven() || e.Change == 0) || (e.Verdict == TooFew) != (e.Needed > 0) {
-				t.Fatalf("%+v", e)
-			}
 		}
 	})
 }
@@ -183,18 +141,6 @@ func TestMetrics(t *testing.T) {
 	for _, w := range Words() {
 		if len(Named(w)) == 0 {
 			t.Errorf("the word %q names nothing", w)
-		}
-	}
-}
-
-// TestHostOfMesh: a mesh's nodes have the names of its hosts, wherever these stand in a node's name.
-func TestHostOfMesh(t *testing.T) {
-	r := Row{Trial: &model.Result{Cell: model.Cell{"pair": model.Word("a..b")}}}
-	for node, want := range map[string]string{"sender": "a", "receiver": "b",
-		"another namespace of receiver": "another namespace of b",
-		"link sender-router":            "link sender-router", "": ""} {
-		if got := HostName(r, node); got != want {
-			t.Errorf("%q is called %q, want %q", node, got, want)
 		}
 	}
 }
