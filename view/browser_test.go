@@ -15,6 +15,7 @@ import (
 	"pelt/render"
 	"pelt/test/browser"
 	"pelt/view"
+	"pelt/words"
 )
 
 // facts is what a page says of itself: see pageFacts.
@@ -75,7 +76,7 @@ var backs = map[string]string{"light": "rgb(255, 255, 255)", "dark": "rgb(17, 21
 func TestNightlyPagesInBrowser(t *testing.T) {
 	testenv.Nightly(t)
 	first := browser.Start(t)
-	all := allPages(t)
+	all := allPages(t, words.English)
 	t.Run("script", func(t *testing.T) { checkScript(t, first.Another(t), all["sweep"]) })
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		t.Run(name, func(t *testing.T) {

@@ -69,17 +69,18 @@ func advicePages(l words.Language) map[string]view.Page {
 		"advice-none": view.Advice(&lab, list[1:2])}
 }
 
-// Whatever a document holds, no page of it lacks a word, says what is no number, or acts on a terminal.
-func TestAllSamples(t *testing.T) {
-	for _, d := range sample.All() {
-		account := explain(t, &d.Doc, finding.Ask{All: true})
-		swept := asSweep(d.Doc)
-		for _, page := range []view.Page{account, view.Advice(&d.Doc, nil), view.Run(&d.Doc), view.Run(&swept)} {
+// Whatever outside names and figures a document holds, no page of it lacks a word, says what is no number, or acts on a
+// terminal.
+func TestHostileDocuments(t *testing.T) {
+	for name, d := range map[string]model.Document{"names": sample.Nasty(), "numbers": sample.Numbers(), "nothing": {}} {
+		swept := asSweep(d)
+		for _, page := range []view.Page{explain(t, &d, finding.Ask{All: true}), view.Advice(&d, nil), view.Run(&d),
+			view.Run(&swept)} {
 			if all := text(t, page, true); regexp.MustCompile("<no |NaN|[\x1b\x00\u202e]").MatchString(all) {
-				t.Errorf("%s: %s", d.Name, all)
+				t.Errorf("%s: %s", name, all)
 			}
 			if err := render.HTML(io.Discard, page); err != nil {
-				t.Errorf("%s: %v", d.Name, err)
+				t.Errorf("%s: %v", name, err)
 			}
 		}
 	}

@@ -127,7 +127,7 @@ func asKind(d model.Document, command string) model.Document {
 // TestPages compares the short form and the whole of each page with its golden file, and its pictures with their
 // outlines.
 func TestPages(t *testing.T) {
-	all := allPages(t)
+	all := allPages(t, words.English)
 	var pictures strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		t.Run(name, func(t *testing.T) { goldenPage(t, name, all[name]) })
@@ -146,26 +146,26 @@ func TestPages(t *testing.T) {
 	golden.File(t, "testdata/pictures.txt", pictures.String())
 }
 
-var madePages map[string]view.Page
+var madePages = map[words.Language]map[string]view.Page{}
 
-// allPages are the pages that are golden files, made once.
-func allPages(t *testing.T) map[string]view.Page {
+// allPages are the pages of all documents in a language, made once. In English they are golden files.
+func allPages(t *testing.T, l words.Language) map[string]view.Page {
 	t.Helper()
-	if madePages != nil {
-		return madePages
+	if madePages[l] == nil {
+		out := map[string]view.Page{"again": view.Runs(again(l))}
+		for name, d := range documents() {
+			d.Language = l
+			out[name] = view.Run(&d)
+		}
+		maps.Copy(out, comparePages(t, l))
+		maps.Copy(out, advicePages(l))
+		if l == words.English {
+			out["soak-day"] = view.Run(day())
+			maps.Copy(out, explainPages(t))
+		}
+		madePages[l] = out
 	}
-	all := map[string]view.Page{"soak-day": view.Run(day()), "again": view.Runs(again(words.English))}
-	for _, p := range pages {
-		all[p.Name] = view.Run(&p.Doc)
-	}
-	for name, d := range documents() {
-		all[name] = view.Run(&d)
-	}
-	maps.Copy(all, explainPages(t))
-	maps.Copy(all, comparePages(t, words.English))
-	maps.Copy(all, advicePages(words.English))
-	madePages = all
-	return all
+	return maps.Clone(madePages[l])
 }
 
 // again are runs of one plan.
@@ -177,8 +177,8 @@ func again(l words.Language) []*model.Document {
 	return runs
 }
 
-// documents are runs with what is rare: many hosts, nothing timed, a flood that was not valid, a bench with a part of
-// its trials.
+// documents are the pages' runs, and runs with what is rare: many hosts, nothing timed, a flood that was not valid, a
+// bench with a part of its trials.
 func documents() map[string]model.Document {
 	untimed := bigMesh(3)
 	for i := range untimed.Results {
@@ -194,7 +194,7 @@ func documents() map[string]model.Document {
 	flood := sample.Search()
 	for i := range flood.Results {
 		if r := &flood.Results[i]; !r.Cell.Searching() {
-			r.State, r.Why = model.Invalid, model.Reasons{{Code: model.LinkBehind}}
+			r.State, r.Why = model.Invalid, model.Reasons{{Code: model.AccountMissing}}
 		}
 	}
 	out := map[string]model.Document{"mesh-30": bigMesh(30), "mesh-untimed": untimed, "search-flood": flood}
@@ -212,6 +212,9 @@ func documents() map[string]model.Document {
 		d := sample.Bench()
 		d.Results = slices.DeleteFunc(d.Results, func(r model.Result) bool { return !keep(r) })
 		out["bench-"+name] = d
+	}
+	for _, p := range pages {
+		out[p.Name] = p.Doc
 	}
 	return out
 }
@@ -320,7 +323,7 @@ func TestSetting(t *testing.T) {
 
 // TestLossesAreMarked: a share of lost packets of 0.1 % or more is marked as bad in every table, and no smaller one.
 func TestLossesAreMarked(t *testing.T) {
-	marked, plain, all := 0, 0, allPages(t)
+	marked, plain, all := 0, 0, allPages(t, words.English)
 	for _, p := range pages {
 		for _, section := range all[p.Name].Sections {
 			table, _ := section.(view.Table)

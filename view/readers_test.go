@@ -18,6 +18,7 @@ import (
 	"pelt/test/sample"
 	"pelt/unit"
 	"pelt/view"
+	"pelt/words"
 )
 
 // TestWhatReadersGet: of any run, verdict and tiles have the figures of the tables, no sentence
@@ -59,7 +60,7 @@ func TestOddFigures(t *testing.T) {
 
 // TestGoldenPagesReadWell holds the golden pages to the same rules.
 func TestGoldenPagesReadWell(t *testing.T) {
-	for name, page := range allPages(t) {
+	for name, page := range allPages(t, words.English) {
 		t.Run(name, func(t *testing.T) {
 			checkSentences(t, page)
 			checkHeadline(t, page)
