@@ -214,6 +214,16 @@ func TestJitterIsNoQueue(t *testing.T) {
 	}
 }
 
+// A flood offers what it sent: what it was late for, below an asked rate, is not lost.
+func TestLateFlood(t *testing.T) {
+	f := flowOf(200e3, 150e3)
+	f.Ledger.Pacing = []model.PacingLine{{Cause: model.PacingLate, Packets: 100e3}}
+	r := model.Result{State: model.Invalid, Flows: []model.FlowResult{f}}
+	if o := observe(&r, true); o.Load != 200e3 || o.Loss != 0.25 {
+		t.Errorf("%+v", o)
+	}
+}
+
 // A document from outside has no answers if its plan cannot be.
 func TestAnswersOfAWrongPlan(t *testing.T) {
 	p := searchPlan(1, 64)
