@@ -109,6 +109,9 @@ var causes = [...]Cause{
 		Words:  "redirected by tc at %h to an interface that did not take them (down, or its queue full?)",
 		seen:   "TC_INGRESS@.*! -@__netif_receive_skb_core.*!",
 		counts: "redirected-input(tc-input,mirred)", how: counter{by: byDevice}, moves: "tc-input"},
+	// Before Linux 5.17 only the function is told, in which tc drops, too.
+	{Name: "UNHANDLED_PROTO", at: stageLink, Words: "of a protocol unknown at %h", seen: "-@__netif_receive_skb_core.*",
+		when: facts.untaken},
 	{Name: "TC_INGRESS", at: stageTC, Words: "tc filter or program at %h", seen: "-@__netif_receive_skb_core.*",
 		rest: model.LayerReceiverTC, counts: "tc-input", how: counter{by: byDevice, also: policer + " " + redirect},
 		moves: "tc-input"},

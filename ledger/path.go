@@ -316,6 +316,12 @@ func (f facts) outside() bool {
 		f.device != f.host.route.Interface
 }
 
+// untaken reports whether no protocol took the packets: the kernel adds such packets to the card's own count of dropped
+// ones, and no filter of tc counted them.
+func (f facts) untaken() bool {
+	return f.read != nil && f.read("rx_dropped") > f.packets/2 && f.read("tc-input") <= f.packets/2
+}
+
 // countersRead reports whether IP's counters of the host are known.
 func (f facts) countersRead() bool {
 	return f.host != nil && f.host.table.field("Ip", "InReceives").known

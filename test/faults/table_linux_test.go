@@ -131,7 +131,7 @@ var table = []row{
 	{name: "sender: its queue is changed",
 		want: answers{"sender-qdisc/QUEUE_PURGE",
 			"sender-device/tx-dropped|unattributed", "sender-qdisc/QUEUE_PURGE"}, // not counted before Linux 6.2
-		flow: func(f *model.Flow) { f.Packets, f.Rate = 6000, unit.PacketRate(20_000) }, // while it changes often
+		flow: func(f *model.Flow) { f.Packets, f.Rate = 6000, unit.PacketRate(5_000) }, // while it changes often
 		make: func(c *chain) func() { return changing(c.sender, their) }},
 	{name: "sender: group of processes", needs: cgroup2, before: grouped,
 		want: answers{"send-call/(EPERM|BPF_CGROUP_EGRESS)", "send-call/EPERM", "send-call/(EPERM|BPF_CGROUP_EGRESS)"},
