@@ -27,6 +27,9 @@ func labUses() map[string]string {
 	}
 }
 
+// Check is what Doctor says of one thing.
+type Check = observe.Check
+
 // Doctor says in a language what this machine can do, in the order it should be read. labs is what package lab can do
 // here; a program without labs has none.
 func Doctor(l words.Language, labs []lab.Capability) []observe.Check {

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"pelt/lab"
-	"pelt/observe"
 	"pelt/render/plain"
 	"pelt/run"
 	"pelt/words"
@@ -45,7 +44,7 @@ func newDoctor() *cobra.Command {
 }
 
 // checkLines are checks as a terminal of so many columns shows them. A command stays on one line, to be copied.
-func checkLines(l words.Language, checks []observe.Check, columns int) (lines []string) {
+func checkLines(l words.Language, checks []run.Check, columns int) (lines []string) {
 	topic, answers, names := "", max(plain.Width(l.Say("yes")), plain.Width(l.Say("no"))), 0
 	for _, x := range checks {
 		names = max(names, plain.Width(x.Name))

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"pelt/observe"
 	"pelt/render/plain"
+	"pelt/run"
 	"pelt/words"
 )
 
@@ -17,7 +17,7 @@ func TestDoctorFits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checks := map[words.Language][]observe.Check{}
+	checks := map[words.Language][]run.Check{}
 	lines := strings.Split(string(golden), "\n")
 	for i, line := range lines {
 		name, detail, _ := strings.Cut(strings.TrimPrefix(line, "\t"), ": ")
@@ -28,7 +28,7 @@ func TestDoctorFits(t *testing.T) {
 		if strings.ContainsFunc(name+detail+lines[i+1], wide) {
 			l = words.Chinese
 		}
-		checks[l] = append(checks[l], observe.Check{Name: name, Detail: detail, Reason: strings.TrimSpace(lines[i+1]),
+		checks[l] = append(checks[l], run.Check{Name: name, Detail: detail, Reason: strings.TrimSpace(lines[i+1]),
 			Remedy: strings.TrimSpace(lines[i+2])})
 	}
 	for l, list := range checks {
