@@ -6,53 +6,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestTrial(t *testing.T) {
-	p := samplePlan(func(p *Plan) {
-		down := p.Flows[0]
-		down.Name, down.From, down.To = "down", Receiver, Sender
-		p.Flows = append(p.Flows, down)
-	})
-	both := Cell{"payload_bytes": Number(200), "direction": Word("both"), "streams": Number(3),
-		"rate_pps": Number(1.5e6)}
-	trial, err := p.Trial(both, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range trial.Flows {
-		if f.PayloadBytes != 200 || f.Streams != 3 || f.Rate.String() != "1.5Mpps" {
-			t.Errorf("flow %s of %s: %+v", f.Name, both.Key(), f)
-		}
-	}
-	if len(trial.Flows) != 2 || trial.Repeat != 4 || trial.Timing != p.Timing {
-		t.Errorf("trial: %+v", trial)
-	}
-	down, err := p.Trial(Cell{"direction": Word("down"), "frame_bytes": Number(64), "interval_ns": Number(5e6)}, 0)
-	if err != nil || len(down.Flows) != 1 || down.Flows[0].Name != "down" || down.Flows[0].PayloadBytes != 18 ||
-		down.Flows[0].Rate.String() != "every 5ms" {
-		t.Errorf("down: %+v, %v", down, err)
-	}
-	if p.Flows[0].PayloadBytes != 64 || len(p.Flows) != 2 {
-		t.Errorf("Trial changed its plan: %+v", p.Flows)
-	}
-	for _, c := range []Cell{{"colour": Number(1)}, {"streams": Number(129)}, {"payload_bytes": Word("big")},
-		{"streams": Number(1e300)}} {
-		if _, err := p.Trial(c, 0); err == nil {
-			t.Errorf("Trial(%v): no error", c)
-		}
-	}
-}
-
-func TestCellKey(t *testing.T) {
-	c := Cell{"streams": Number(2), "payload_bytes": Number(64), "direction": Word("up"), "rate_pps": Number(1e6)}
-	if got, want := c.Key(), "direction=up payload_bytes=64 rate_pps=1000000 streams=2"; got != want {
-		t.Errorf("Key() = %q, want %q", got, want)
-	}
-	if !c.Equal(Cell{"rate_pps": Number(1e6), "direction": Word("up"), "payload_bytes": Number(64),
-		"streams": Number(2)}) || c.Equal(Cell{}) {
-		t.Error("Equal is wrong")
-	}
-}
-
 func TestFrameBytes(t *testing.T) {
 	for _, c := range []struct {
 		protocol        Protocol

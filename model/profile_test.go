@@ -50,8 +50,8 @@ func TestTrialsHaveSeeds(t *testing.T) {
 	for repeat := range 3 {
 		for _, payload := range []float64{64, 512} {
 			trial, err := p.Trial(Cell{"payload_bytes": Number(payload)}, repeat)
-			if err != nil {
-				t.Fatal(err)
+			if err != nil || trial.Repeat != repeat || trial.Timing != p.Timing {
+				t.Fatalf("%+v, %v", trial, err)
 			}
 			for _, f := range trial.Flows {
 				key := f.Name + string(rune('0'+repeat))

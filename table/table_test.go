@@ -144,3 +144,15 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 }
+
+// TestHostOfMesh: a mesh's nodes have the names of its hosts, wherever these stand in a node's name.
+func TestHostOfMesh(t *testing.T) {
+	r := Row{Trial: &model.Result{Cell: model.Cell{"pair": model.Word("a..b")}}}
+	for node, want := range map[string]string{"sender": "a", "receiver": "b",
+		"another namespace of receiver": "another namespace of b",
+		"link sender-router":            "link sender-router", "": ""} {
+		if got := HostName(r, node); got != want {
+			t.Errorf("%q is called %q, want %q", node, got, want)
+		}
+	}
+}
