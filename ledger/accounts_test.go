@@ -14,22 +14,6 @@ import (
 	"pelt/test/golden"
 )
 
-// Places where the kernel of a host lets go of packets; twoHosts' namespaces are 1.
-var (
-	buffer = model.Site{Reason: "SOCKET_RCVBUFF", Namespace: 1, Received: true}
-	filter = model.Site{Reason: "NETFILTER_DROP", Namespace: 1, Received: true}
-	backed = model.Site{Reason: "CPU_BACKLOG", Function: "enqueue_to_backlog", Namespace: 1}
-)
-
-// verdicts are what a kernel says of one stream, with counts by place.
-func verdicts(list model.Marks, sites []model.Site, counts ...model.SiteCount) *model.Drops {
-	f := model.FlowDrops{Flow: "up", Counts: counts}
-	if list.Packets > 0 {
-		f.Streams = []model.Marks{list}
-	}
-	return &model.Drops{Sites: sites, Flows: []model.FlowDrops{f}}
-}
-
 // unwatched takes the verdicts of all nodes away.
 func unwatched(in *Input) {
 	for _, n := range in.Nodes {
@@ -56,19 +40,6 @@ func devices(in *Input, sent, received uint64) {
 	}
 	add(&in.Nodes[0], sent, "dev.eth0.tx_packets")
 	add(&in.Nodes[1], received, "dev.eth0.rx_packets")
-}
-
-// connection makes the flow one of TCP, of which places at the receiver dropped segments: in the measured part, and
-// in the warm-up.
-func connection(in *Input, dropped ...[2]uint64) {
-	in.TCP, in.Missing, in.MissingKnown = true, nil, false
-	of := &in.Nodes[1]
-	of.Observation.Mode = model.DropsCount
-	var counts []model.SiteCount
-	for i, n := range dropped {
-		counts = append(counts, model.SiteCount{Site: i, Packets: n[0], Warmup: n[1]})
-	}
-	of.Observation.Drops = verdicts(model.Marks{}, []model.Site{backed, filter, buffer}, counts...)
 }
 
 // router puts one between the ends, which nobody watches.

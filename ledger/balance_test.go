@@ -146,34 +146,6 @@ func TestAnyInputBalances(t *testing.T) {
 	})
 }
 
-// Of more dropped segments of TCP than were sent again each place has its share.
-func TestPlacesShareWhatTCPSentAgain(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		dropped := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) [2]uint64 {
-			return [2]uint64{rapid.Uint64Range(1, 2000).Draw(t, "dropped")}
-		}), 1, 3).Draw(t, "places")
-		in := twoHosts(rapid.Uint64Range(0, 1000).Draw(t, "sent again"))
-		connection(&in, dropped...)
-		l := Balance(in)
-		agree(t, in, l)
-		all, places := uint64(0), uint64(len(dropped))
-		for _, n := range dropped {
-			all += n[0]
-		}
-		if got := min(uint64(len(l.Lines)), l.Lost); got != min(places, l.Lost) || l.Unattributed != minus(l.Lost, all) {
-			t.Fatalf("%d places dropped %d: %s", places, all, inWords(l))
-		}
-		for _, x := range l.Lines {
-			n := x.Evidence[0].Delta
-			share := float64(n) * min(1, float64(l.Lost)/float64(all))
-			if x.Packets > n || math.Abs(float64(x.Packets)-share) > 2 || x.Evidence[0].Excess > 0 ||
-				(x.Confidence == ExactCount) != (all <= l.Lost) {
-				t.Fatalf("of %d dropped the share is %.1f: %s", n, share, inWords(l))
-			}
-		}
-	})
-}
-
 func exact(l model.Ledger) (n uint64) {
 	for _, x := range l.Lines {
 		if x.Confidence == ExactSeq || x.Confidence == ExactCount {
