@@ -7,7 +7,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -259,32 +258,6 @@ func TestReasonsThatEndASearch(t *testing.T) {
 				t.Errorf("%s: said %q with the reason %q", code[1], text, why)
 			}
 		}
-	}
-}
-
-// The trial that a reader is sent to is one that failed, though others at its rate lost nothing.
-func TestFailingTrialIsOpened(t *testing.T) {
-	tried := map[float64]int{}
-	d := searchedTimes(t, 1, func(pps float64, f *model.FlowResult) {
-		if tried[pps]++; tried[pps] != 1 || pps > 300e3 || pps == 0 {
-			over(250e3, model.LayerNetwork)(pps, f)
-		}
-	})
-	found := ndrKind().Rules[0](table.Rows(d))
-	i := slices.IndexFunc(found, func(f Finding) bool { return f.Code == "free.explain" })
-	if i < 0 {
-		t.Fatal("no trial to open")
-	}
-	n, err := strconv.Atoi(found[i].Words["trial"])
-	if err != nil || n < 1 || n > len(d.Results) {
-		t.Fatalf("trial %q of %d", found[i].Words["trial"], len(d.Results))
-	}
-	fails, r := table.Searches(table.Rows(d))[0].Search.Upper, d.Results[n-1]
-	first := slices.IndexFunc(d.Results, func(r model.Result) bool { return r.Cell["rate_pps"].Number == fails })
-	if r.Cell["rate_pps"].Number != fails || r.Flows[0].Lost == 0 || d.Results[first].Flows[0].Lost > 0 {
-		t.Errorf("trial %d at %.0f pps lost %d; %.0f pps fails, and its first trial, %d, lost %d", n,
-			r.Cell["rate_pps"].Number,
-			r.Flows[0].Lost, fails, first+1, d.Results[first].Flows[0].Lost)
 	}
 }
 
