@@ -567,7 +567,7 @@ var generalSentences = map[string]string{
 	"why.frames-unready":    `[{node}: ]{name} takes no XDP frames: {of}`,
 	"why.frames-no-peer":    `the Ethernet address of {address} on {name} is not known`,
 	"why.frames-apart": `the streams take different routes: from {address} by {name}, from {other_address} by ` +
-		`another`,
+		`another route`,
 	"why.frames-real-card": `{name} there is a real interface, whose XDP needs pelt serve --xdp`,
 	"why.frames-queue":     `frames would bypass the queue discipline {queue} of {name}`,
 	"why.frames-unsent": `{name} does not send XDP frames: its driver cannot (no ndo_xdp_xmit), or the other end of ` +

@@ -28,7 +28,7 @@ adds, from which load on, and grades that.`: `latency 先查找不丢包的速�
 	"Times and losses are those of the small packets. Added is what the load adds to the median; Up adds and Down adds are the parts of each way.": "时延和丢包按小包计。“增加”是负载使中位数增加了多少，“上行增加”和“下行增加”是其中各方向的部分。",
 	"latency.grade": `等级 {grade}：` + zhAdds + zhLoad + `¶等级按 DSLReports 的标准` +
 		`[{round_trip_increase_ns:up ?}{round_trip_increase_ns:down ?}，取上行和下行中较差的]。`,
-	"latency.light":    `无等级：为不丢包速率 100 % 的负载都没有按要求运行。¶` + zhAdds + zhLoad,
+	"latency.light":    `无等级：相当于不丢包速率 100 % 的负载都没有按要求运行。¶` + zhAdds + zhLoad,
 	"latency.knee":     `负载达到不丢包速率的 {load_ratio}（{send_pps}，{way}）时，时延上升 {round_trip_increase_ns}。`,
 	"latency.unfilled": `无等级：各种负载都没有填满队列。¶` + zhAdds + zhLoad,
 	"latency.flat":     `各种负载都没有使往返时延增加 1 ms 以上。`,
@@ -38,7 +38,7 @@ adds, from which load on, and grades that.`: `latency 先查找不丢包的速�
 		`{round_trips_per_minute}。`,
 	"latency.unsteady": `{way} 加 {load_ratio} 负载之前，往返时延已是 {round_trip_p50_ns:before}，而不是 ` +
 		`{round_trip_p50_ns:idle}：当时另有别的负载，负载实际增加的时延可能比所示的多。`,
-	"latency.unsent": `{way}：为不丢包速率 {load_ratio} 的负载没有按要求运行[{unkept ?}：发送端达不到|` +
+	"latency.unsent": `{way}：相当于不丢包速率 {load_ratio} 的负载没有按要求运行[{unkept ?}：发送端达不到|` +
 		`{asked ?}：超过 --rate 的上限]，路径上的队列未必满过。`,
 	"latency.none":    `没有找到不丢包速率，所以没有加负载测量。`,
 	"latency.untimed": `没有测到负载下的往返时延：负载开始之前小包都没有应答。`,
