@@ -338,7 +338,7 @@ var chineseSentences = map[string]string{
 	"sure.least":       `至少：实际可能更多，最多 {lost_packets:most}，因为别的包也使该计数器变化`,
 	"sure.dropped":     `大约：那里只统计了丢弃的报文段数，无法与重传一一对应`,
 	"sure.waiting":     `很可能：等待结束时仍有包到达，缺的是最新的一批`,
-	"sure.answered":    `很可能：它们与本机用 ICMP 差错应答过的包连续丢失`,
+	"sure.answered":    `很可能：它们与另一些包连续丢失，而那些包本机曾用 ICMP 差错应答`,
 	"sure.inferred":    `推断：两台主机的计数不同`,
 	"sure.other":       `{sure}`,
 
