@@ -45,14 +45,14 @@ type EndOptions struct {
 // agent makes this host an end, reached at a data port; free ends its engines once it is closed.
 func (o EndOptions) agent(node string, port int, kernel *observe.Kernel, describe func(*model.Host),
 ) (_ fleet.AgentConfig, free func() error, err error) {
-	data := netip.AddrPortFrom(o.Listen, uint16(port))
-	if err := dataPortFree(data); err != nil {
+	if err := dataPortFree(o.Listen, port); err != nil {
 		return fleet.AgentConfig{}, nil, err
 	}
 	brakeMemory(o.Limits.MemoryBytes)
 	agent := fleet.AgentConfig{Node: node, Version: o.Version, Host: engine.ThisHost{}, Recording: newFarRecording,
 		Limits: o.Limits, Calls: o.Calls}
-	agent, frames := endAgent(agent, udp.Config{Listen: data}, kernel, describe)
+	agent, frames := endAgent(agent, udp.Config{Listen: netip.AddrPortFrom(o.Listen, uint16(port))}, kernel,
+		describe)
 	frames.CablesOnly = !o.XDP
 	return agent, frames.Close, nil
 }
@@ -175,19 +175,24 @@ func brakeMemory(clients float64) {
 
 // dataPortFree checks early that the data port can be opened: the engines open it only while
 // a test runs.
-func dataPortFree(at netip.AddrPort) error {
+func dataPortFree(at netip.Addr, port int) error {
+	host := ""
+	if at.IsValid() {
+		host = at.String()
+	}
+	address := net.JoinHostPort(host, strconv.Itoa(port))
 	busy := func(kind string, err error) error {
 		if system, ok := errors.AsType[*os.SyscallError](err); ok {
 			err = system.Err
 		}
-		return words.Errorf("data port %d/%s cannot be opened: %w; end what uses it, or choose another --port",
-			at.Port(), kind, err)
+		return words.Errorf("data port %d/%s cannot be opened: %w; end what uses it, or choose another --port", port,
+			kind, err)
 	}
-	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(at))
+	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return busy("tcp", err)
 	}
-	u, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
+	u, err := net.ListenPacket("udp", address)
 	if err != nil {
 		return errors.Join(busy("udp", err), l.Close())
 	}
