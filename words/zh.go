@@ -202,7 +202,7 @@ var chinese = map[string]string{
 	"time to live used up at %h (a loop?)":                                  "%h：TTL 耗尽（有环路？）",
 	"broken IP header at %h":                                                "%h：IP 头损坏",
 	"forwarding is off at %h":                                               "%h：未开启转发",
-	"sent to another address, and forwarding is off at %h (a stale NAT entry, or a lost address?)": "%h：目的地址不属于这台主机，且未开启转发（NAT 条目过期，或地址已移除？）",
+	"sent to another address, and forwarding is off at %h (a stale NAT entry, or a lost address?)": "%h：目的地址不属于这台主机，且未开启转发（NAT 条目陈旧，或地址已移除？）",
 	"no route, or an unreachable one, at %h":                                                       "%h：无路由或路由不可达",
 	"no route at %h":                                                                               "%h：无路由",
 	"no UDP at %h":                                                                                 "%h：不支持 UDP",

@@ -12,7 +12,7 @@ const (
 
 	zhLoss  = `[{way}：][{where} 时][丢包不超过 {loss_ratio:goal} 的最高速率为|不丢包最高]`
 	zhFree  = zhLoss + ` {throughput_pps}[（{each}）]`
-	zhLeast = zhLoss + `至少 {throughput_pps}[（{each}）]。`
+	zhLeast = `[{way}：][{where} 时][丢包不超过 {loss_ratio:goal} 的速率|不丢包速率]至少为 {throughput_pps}[（{each}）]。`
 	zhNext  = `[依次搜索 {searches_count} 次，取[{lower ?}较低值|{even ?}中间两个值中较低的|中间值][{lower ?}|{two ?}；只有两次的取较低值]。][{range ?}若路径的变化不大于各次搜索之间的变化，下次运行的结果有 95 % 的可能落在所给范围内。]`
 	zhAgain = `（下次运行：{holds_pps:next to fails_pps:next}）`
 	zhFlood = `[¶全速发送时饱和在 {receive_pps:flood range}。]`
@@ -33,9 +33,9 @@ const (
 		`{speed_ratio:less range}]`
 	zhLooks = `[{where}时，]{who} [的速度看起来是 {base} 的 {speed_index} 倍|看起来比 {base} 快 {speed_ratio:more}|看起来比 ` +
 		`{base} 慢 {speed_ratio:less}|与 {base} 看起来一样]`
-	zhLostTo    = `。[¶丢在{place}。|¶丢包分布：{places}。]`
+	zhLostTo    = `。[¶丢包：{place}。|¶丢包分布：{places}。]`
 	zhUpTo      = `[{of ?}|。¶收到：[{many ?}最高 ]{receive_pps:best} 和 {goodput_bps:wide}]`
-	zhLostIn    = `[¶丢在{place}。|¶丢包主要来自{most}。]`
+	zhLostIn    = `[¶丢包：{place}。|¶丢包主要来自{most}。]`
 	zhSaturates = `{path} 饱和在 {receive_pps:best}`
 	zhWorst     = `[TCP [{phases_count ?}最低]只有 {goodput_bps:worst}|[{phases_count ?}最多]丢包 {loss_ratio:worst}]`
 	zhRest      = `[{phases_count:rest ?}[{goodput_bps:rest ?}至少|{loss_ratio:rest ?}最多]]` +
@@ -77,11 +77,11 @@ var chineseSentences = map[string]string{
 	"curve.refused": `发送端内核拒绝了 {refused} 的所有包[（{errno}）]。`,
 	"curve.few": `{path}：{duration_s} 内只有 {attempted_packets} 个包，太少，测不出速率。¶[{none ?}没有丢包|其中丢失 {lost_packets} 个]。请加大 ` +
 		`--time。`,
-	"curve.nothing": `{path} [{most ?}几乎完全不通：多数试验中|完全不通：]{sizes} 都没有收到包。[¶丢在{places}。]`,
+	"curve.nothing": `{path} [{most ?}几乎完全不通：多数试验中|完全不通：]{sizes} 都没有收到包。[¶丢包：{places}。]`,
 	"curve.free":    `不丢包最高 {receive_pps:free}（{where}）。`,
 
 	"free.found": zhFree + `[` + zhAgain + `|（{fails_pps:fails} 时不达标）|（再快一点就不达标）]。` +
-		`[¶最先出现的丢包[（{flow}）]来自{first}。|{queue ?}¶超过 {throughput_pps}，路径上有队列不断变长。]` + zhFlood + `[¶{link_bps} 的链路已满。]`,
+		`[¶最先出现的丢包[（{flow}）]：{first}。|{queue ?}¶超过 {throughput_pps}，路径上有队列不断变长。]` + zhFlood + `[¶{link_bps} 的链路已满。]`,
 	"free.link":  zhFree + `[` + zhAgain + `]。[{below ?}|¶[到 {receivers_count} 个接收端、每条 ]{link_bps} 的链路已满。]`,
 	"free.least": zhLeast,
 	"free.asked": zhLeast + `¶没有试更高的速率（--rate）。`,
@@ -103,25 +103,25 @@ var chineseSentences = map[string]string{
 		`不超过 {width_ratio}。` + zhNext,
 
 	"nothing.filter":      zhTo + `：{whose}防火墙丢弃发往 {port} 的包。¶` + zhAll + `被丢弃[（表 {table}，链 {chain}）][，并应答“{answer}”]。`,
-	"nothing.place":       zhTo + `：包丢在{place}。¶` + zhAll + `丢在那里。`,
+	"nothing.place":       zhTo + `：{place}。¶` + zhAll + `因此丢失。`,
 	"nothing.refused":     zhTo + `：{who} 拒绝发往 {port} 的包（“{answer}”）。¶这是那里的防火墙或路由器的应答，或者端口转发指向了别的主机。`,
 	"nothing.refused-tcp": zhTo + `：{port} 被 TCP 复位（RST）拒绝。¶pelt 在那里监听，所以 RST 来自对端或途中的防火墙，或者端口转发指向了别的主机。`,
 	"nothing.vanished":    zhTo + `：包在途中消失。¶` + zhAll + `离开了 {from}，没有一个到达 {to}。`,
 	"nothing.unknown":     zhTo + `：不知道丢在哪里。¶{from} 向 {port} 发了 {packets_count} 个包，{to} 上的 pelt 一个也没收到。`,
 	"nothing.few": zhTo + `：到达的包太少，无法开始。¶发往 {port} 的包到达了 [{packets_count:heard}] 个，应答 ` +
 		`{packets_count:answers} 个，回来了 {packets_count:back} 个。`,
-	"nothing.tcp":           zhTo + `：TCP 连接能建立，但没有数据到达。[¶丢在{places}。|¶不知道丢在哪里。]`,
+	"nothing.tcp":           zhTo + `：TCP 连接能建立，但没有数据到达。[¶丢包：{places}。|¶不知道丢在哪里。]`,
 	"nothing.mtu":           `长包可能超过了路径 MTU。看看多长的包能通过：`,
 	"nothing.rest":          `以下数字只含其余 {receivers_count} 个接收端。`,
 	"nothing.more":          `另有 {pairs_count} 对主机之间也完全不通。`,
 	"nothing.unseen":        zhTo + `（{port}）。`,
 	"nothing.back-filter":   zhBack + `{whose}防火墙丢弃应答。` + zhHeard + zhReply + `被丢弃[（表 {table}，链 {chain}）]。`,
-	"nothing.back-place":    zhBack + `应答丢在{place}。` + zhHeard + zhReply + `丢在那里。`,
+	"nothing.back-place":    zhBack + `应答丢失（{place}）。` + zhHeard + zhReply + `因此丢失。`,
 	"nothing.back-refused":  zhBack + `{who} 拒绝应答（“{answer}”）。` + zhHeard + zhReply + `被拒绝。`,
 	"nothing.back-vanished": zhBack + `应答在途中消失。` + zhHeard + zhReply + `丢失。`,
 	"nothing.back-unknown":  zhBack + `不知道应答丢在哪里。` + zhHeard + `{packets_count} 个应答一个也没有回来。`,
-	"nothing.streams":       zhSome + `[：{whose}防火墙丢弃这些包|：{who} 应答“{answer}”|：包丢在{place}]` + zhOther,
-	"nothing.back-streams":  zhSome + `[：{whose}防火墙丢弃应答|：{who} 对应答回以“{answer}”|：应答丢在{place}]` + zhOther,
+	"nothing.streams":       zhSome + `[：{whose}防火墙丢弃这些流的包|：{who} 应答“{answer}”|：包丢失（{place}）]` + zhOther,
+	"nothing.back-streams":  zhSome + `[：{whose}防火墙丢弃应答|：{who} 收到应答后回以“{answer}”|：应答丢失（{place}）]` + zhOther,
 	"nothing.let":           `在 {who} 上放行 {port}[{number ?}：|。]`,
 	"nothing.let-back":      `在 {who} 上放行 {to} 的应答：它们来自 {port}。`,
 	"nothing.between": `检查 {from} 与 {to} 之间是否有防火墙拦截 {port}，或缺少端口转发。[pelt soak {target} --dut ` +
@@ -170,7 +170,7 @@ var chineseSentences = map[string]string{
 	"router.least":          `{name}，{way}：至少承载` + zhRates + `。` + zhTCP,
 	"router.kept":           `{name}，{way}：能承载要求的速率。¶收到：` + zhRates + `。` + zhTCP,
 	"router.short":          `{name} 承载不了要求的速率：{worst} 帧丢包 {loss_ratio:worst}。¶丢包方向：{way}[；位置：{place}]。` + zhTCP,
-	"router.loses":          `{name} 最多丢包 {loss_ratio:worst}（{worst} 帧，{way}）。[¶丢在{place}。]` + zhTCP,
+	"router.loses":          `{name} 最多丢包 {loss_ratio:worst}（{worst} 帧，{way}）。[¶丢包：{place}。]` + zhTCP,
 	"router.tcp":            `{name}，{way}：TCP 有效吞吐[{least ?}至少]为 {goodput_bps:tcp}。`,
 	"router.core":           `{where} 时，路由器最忙的核是{busiest}：占用 {core_busy_ratio}，其中{doing} {*part}。`,
 	"router.offload.cpu":    `{where} 时路由器 CPU 占用最高只有 {router_busy_ratio}：可能由硬件转发。`,
@@ -186,7 +186,7 @@ var chineseSentences = map[string]string{
 	"router.unseen":            `[{all ?}各次试验都|{trials_count} 次试验中有 {unseen_count} 次]没有观测路由器：不知道其 CPU 当时在做什么。`,
 	"router.fact.setting":      zhLater + `{name} = {value}`,
 	"router.fact.offload":      zhLater + `其设置中{by}为 {state}（{name}）`,
-	"router.fact.flowtable":    zhLater + `nft 的流表 {name} 让[ {devices} 的|没有设备的]流在 {by} 中绕过规则`,
+	"router.fact.flowtable":    zhLater + `nft 的流表 {name}（{by}）[让 {devices} 的流绕过规则|没有列出设备，不会让任何流绕过规则]`,
 	"router.fact.no-flowtable": zhLater + `nftables 不卸载流（没有流表）`,
 	"router.fact.xdp":          zhLater + `{device} 收到的包先经过一个 XDP 程序，再到内核自己的路径`,
 	"router.fact.connections":  zhLater + `{count} 个被跟踪的连接卸载到了 {by}`,
@@ -208,12 +208,12 @@ var chineseSentences = map[string]string{
 		`[¶{from} 到 {to} 的丢包主要来自{place}。][¶共测 {cycles_count} 轮。]`,
 	"mesh.fine":            `{hosts_count} 台主机中没有一对明显丢包超过 {loss_ratio:most}。¶最差的是 {from} 到 {to}，丢包 {loss_ratio}。`,
 	"mesh.whole":           `{hosts_count} 台主机之间的 {attempted_packets} 个包一个也没丢。`,
-	"mesh.into":            `[{all ?}{pairs_count:into} 台主机到 {host} 都丢包|{pairs_count:into} 台主机中有 {pairs_count:into-lossy} 台到 {host} 丢包]，中位数 {loss_ratio:into}[，丢在{place}]。¶先检查 {host}。`,
-	"mesh.from":            `{host} 到[{all ?} {pairs_count:from} 台主机都| {pairs_count:from} 台主机中的 {pairs_count:from-lossy} 台]丢包，中位数 {loss_ratio:from}[，丢在{place}]。¶先检查 {host}。`,
-	"mesh.both":            `{host} 与几乎所有主机双向丢包：发往它的丢 {loss_ratio:into}，它发出的丢 {loss_ratio:from}[，丢在{place}]。¶先检查 {host}。`,
+	"mesh.into":            `[{all ?}{pairs_count:into} 台主机到 {host} 都丢包|{pairs_count:into} 台主机中有 {pairs_count:into-lossy} 台到 {host} 丢包]，中位数 {loss_ratio:into}[（{place}）]。¶先检查 {host}。`,
+	"mesh.from":            `{host} 到[{all ?} {pairs_count:from} 台主机都| {pairs_count:from} 台主机中的 {pairs_count:from-lossy} 台]丢包，中位数 {loss_ratio:from}[（{place}）]。¶先检查 {host}。`,
+	"mesh.both":            `{host} 与几乎所有主机双向丢包：发往它的丢 {loss_ratio:into}，它发出的丢 {loss_ratio:from}[（{place}）]。¶先检查 {host}。`,
 	"mesh.hosts-more":      `另有 {more_count} 台主机与几乎所有其他主机之间丢包，见网格图。`,
-	"mesh.oneway":          `{from} 到 {to} 丢包 {loss_ratio}[，丢在{place}][；反方向正常（{loss_ratio:back}）]。`,
-	"mesh.pair":            `{from} 与 {to} 双向丢包：去程 {loss_ratio}[，丢在{place}]；回程 {loss_ratio:back}。`,
+	"mesh.oneway":          `{from} 到 {to} 丢包 {loss_ratio}[（{place}）][；反方向正常（{loss_ratio:back}）]。`,
+	"mesh.pair":            `{from} 与 {to} 双向丢包：去程 {loss_ratio}[（{place}）]；回程 {loss_ratio:back}。`,
 	"mesh.more":            `另有 {more_count} 对丢包，见网格图。`,
 	"mesh.gone":            `[从 {since} 起，]{host} 与任何主机都没有测成：{why}。`,
 	"mesh.gone-more":       `另有 {more_count} 台主机与任何主机都没有测成。`,
@@ -221,7 +221,7 @@ var chineseSentences = map[string]string{
 	"mesh.unmeasured-more": `另有 {more_count} 对主机没有测成。`,
 	"mesh.change": `{since}：[{from} 到 {to}|几乎所有主机到 {into}|{out} 到几乎所有主机]的[{loss_ratio:after ?}丢包率|{delay_p50_ns:after ` +
 		`?}时延|往返时延]从 {*metric:before} 变为 {*metric:after}。`,
-	"mesh.once":   `所有各对同时测量，一对的丢包可能由另一对的流量引起。`,
+	"mesh.once":   `各对同时测量，一对的丢包可能由另一对的流量引起。`,
 	"mesh.rounds": `各对分轮测量：一台主机同一时间只做一个试验。`,
 	"mesh.page":   `查看网格图：`,
 
@@ -314,10 +314,10 @@ var chineseSentences = map[string]string{
 	"explain.cell":     `运行 {run} 没有这种参数组合的试验；不带 --cell 的 pelt explain 会列出各种组合`,
 	"explain.of":       `第 {trial} 次试验[：{cell}][（{of} 次中丢包最多）]`,
 	"explain.invalid":  `第 {trial} 次试验{state}：{why}。`,
-	"explain.line": `{lost_packets} 个包丢在{place}[（{figures}[；{cause}]）|，{cause}[：表 {table}，链 {chain}]]。{sure}。[` +
+	"explain.line": `{lost_packets} 个包丢失：{place}[（{figures}[；{cause}]）|，{cause}[：表 {table}，链 {chain}]]。{sure}。[` +
 		`由内核的 {function} 丢弃。][接口 {interface}。][序号 {sequences}[，另有 {lost_packets:more} 个]。]`,
 	"explain.help":     `可以试试：把{host}的 {knob} 从 {present} 改为 {value}。{why}。[说明：{note}。]`,
-	"explain.possible": `原因不明的 {unattributed_packets} 个包中，最多 {lost_packets:most} 个可能丢在{place}。那里的计数器变了，但也可能是别的流量引起的。`,
+	"explain.possible": `原因不明的 {unattributed_packets} 个包中，最多 {lost_packets:most} 个可能属于：{place}。那里的计数器变了，但也可能是别的流量引起的。`,
 	"explain.pacing":   `计划的 {planned_packets} 个包中有 {planned_packets:missed} 个没有发送[（{why}）]。它们不算丢包。`,
 	"watched.seq":      `在{node}观测：逐包记录丢包（eBPF），以及计数器。` + zhWatchedLess,
 	"watched.count":    `在{node}观测：按位置统计丢包（eBPF），以及计数器[，因为{why}]。` + zhWatchedLess,
@@ -338,7 +338,7 @@ var chineseSentences = map[string]string{
 	"sure.least":       `至少：实际可能更多，最多 {lost_packets:most}，因为别的包也使该计数器变化`,
 	"sure.dropped":     `大约：那里只统计了丢弃的报文段数，无法与重传一一对应`,
 	"sure.waiting":     `很可能：等待结束时仍有包到达，缺的是最新的一批`,
-	"sure.answered":    `很可能：它们与另一些包连续丢失，而那些包本机曾用 ICMP 差错应答`,
+	"sure.answered":    `很可能：它们与本机用 ICMP 差错应答过的另一些包前后相连，一起丢失`,
 	"sure.inferred":    `推断：两台主机的计数不同`,
 	"sure.other":       `{sure}`,
 
@@ -444,7 +444,7 @@ var chineseSentences = map[string]string{
 
 	"foreign.rate":   `[{where}：]{tool} [{where ?}最多]收到 {goodput_bps:best}[（{receive_pps:best}）][{whole ?}，没有丢包|，{trials_count} 次测试中有 {trials_count:lossy} 次丢包|，丢包 {loss_ratio:best}]。`,
 	"foreign.sent":   `[{where}：]{tool} [{where ?}最多]发送 {send_bps:best}；[收到 {receive_pps:best}|文件没有说明收到了多少]。`,
-	"foreign.trip":   `[{where}：]{tool} 的[{where ?}最大]往返时延中位数为 {round_trip_p50_ns:best}[，99 % 在 {round_trip_p99_ns:best} 以内]。`,
+	"foreign.trip":   `[{where}：]{tool} 的往返时延中位数[{where ?}最大]为 {round_trip_p50_ns:best}[，99 % 在 {round_trip_p99_ns:best} 以内]。`,
 	"foreign.cut":    `{tool} 没有完成这次测试。[¶在此之前[（{where}）]收到 {goodput_bps:best}。|¶在此之前[（{where}）]发送 {send_bps:best}。]`,
 	"foreign.silent": `{tool} 不会说明包丢在哪里。`,
 	"foreign.next":   `找出这条路径在哪里丢包：`,
@@ -487,7 +487,7 @@ var chineseSentences = map[string]string{
 	"why.file-cut":           `{name} 的文件在测试结束之前就断了`,
 	"why.unfinished":         `运行被中断或仍在进行：这些数字是运行时存下的`,
 	"why.drain-short":        zhConnection + `{drain_s} 的排空时间结束时仍有包到达：留在途中队列里的算作丢包；加长排空时间，它们就能算作收到`,
-	"why.probes-silent":      zhConnection + `往返时延没有测到测试结束：{silent_s} 没有一个包得到应答`,
+	"why.probes-silent":      zhConnection + `往返时延的测量没有持续到测试结束：测往返的包在 {silent_s} 内没有得到应答`,
 	"why.thread-plain":       zhConnection + `[流 {stream} 的线程|一个多流线程]无法设置：{text}`,
 	"why.send-buffer-cut":    zhConnection + `系统给的发送缓冲区是 {granted_bytes}，不是 {asked_bytes}；请加大 net.core.wmem_max`,
 	"why.receive-buffer-cut": zhConnection + `系统给的接收缓冲区是 {granted_bytes}，不是 {asked_bytes}；请加大 net.core.rmem_max`,
@@ -554,7 +554,7 @@ var chineseSentences = map[string]string{
 	"why.packets-lost":          `{packets} 个包`,
 	"why.need-buffer":           `[[{each ?}每个套接字 ]{flow_pps} x {stall_s}|一次 {burst_packets} 个包] x {truesize_bytes}（[{measured ?}实测|按 Linux 6.18 veth 上测得的表]）= {need_bytes}`,
 	"why.need-half":             `程序只需申请它的一半`,
-	"why.need-pages":            `1.25 x {sockets} 个套接字 x {buffer_bytes}[{granted ?}（已获得的缓冲区）|（该速率所需的缓冲区）]/ {page_bytes} = {pages} 页，起作用的是第一个数`,
+	"why.need-pages":            `1.25 x {sockets} 个套接字 x {buffer_bytes}[{granted ?}（已获得的缓冲区）|（该速率所需的缓冲区）] / {page_bytes} = {pages} 页；该参数的三个数中起作用的是第一个`,
 	"why.need-burst":            `[[{each ?}每个套接字 ]{flow_pps} x {stall_s}|一次 {burst_packets} 个包] = {packets} 个包`,
 	"why.need-burst-bytes":      `{flow_pps} x {stall_s} x {truesize_bytes}（[{measured ?}实测|按 Linux 6.18 veth 上测得的表]）= {need_bytes}`,
 	"why.need-ring":             `每个队列 {flow_pps} x {stall_s} = {packets} 个包`,
@@ -609,7 +609,7 @@ var chineseSentences = map[string]string{
 	"why.gaps-differ":           `{flow} 流：{differ_ratio} 以上的间隔与发包模式不符；间隔短时降低速率有帮助`,
 	"why.told-in-part":          `{flow} 流：缺少一端的账目；数字截至 {at_s}`,
 	"why.left-out":              `{flow} 流：缺少一端的账目，不计入`,
-	"why.log-missed":            `{node}：应写日志的包中有 {missed_ratio} 没有写：它们的开销比写一行要小`,
+	"why.log-missed":            `{node}：应写日志的包中有 {missed_ratio} 没有写；漏写比写一行省时间`,
 	"why.tried-again":           `两端起初没有找到对方；重试了 {tries} 次`,
 	"why.unreached":             `[{of}|{text}]`,
 	"why.other-hosts":           `恢复运行时环境不同：[{node}原是 {was}[（{was_kernel}，{was_cpu}）]，现在是 {is}[（{is_kernel}，{is_cpu}）]|{text}]`,
@@ -726,7 +726,7 @@ var chineseSentences = map[string]string{
 	"why.answer-long":           `它的应答太长`,
 	"why.rest-missing":          `剩下的没有到`,
 	"why.record-long":           `它超过 {most}，试验的包不可能有这么多`,
-	"why.record-full":           `它达到了无速率流的上限 {most}；有 --rate 的流可以更多`,
+	"why.record-full":           `它达到了未指定速率的流的上限 {most}；指定 --rate 的流上限更高`,
 	"why.agent-busy":            `那台主机要处理的指令太多`,
 	"why.nobody-there":          `hub 上已没有这个名字的主机`,
 	"why.control-gone":          `控制连接断了：看看那里的 pelt 是否还在运行，然后再试`,
@@ -793,11 +793,11 @@ var chineseSentences = map[string]string{
 	"why.serve-no-hub":          "{address}：那里监听的是 `pelt serve`，而主机要加入 `pelt hub`：请在那里启动一个，或只测那台主机：pelt curve {host}",
 	"why.other-listens":         "{address}：那里监听的不是这个版本的 `{program}`（它说 {said}）：端口对吗？",
 	"why.tls-listens":           "{address}：那里监听的是 TLS 服务器，不是 `{program}`：端口对吗？",
-	"why.ended-mute":            "{address}：对方直接断开了连接：可能来自本地址的连接太多（请过几秒再试），或者它不是 `{program}`（端口对吗？）",
+	"why.ended-mute":            "{address}：对方直接断开了连接：可能来自本机地址的连接太多（请过几秒再试），或者它不是 `{program}`（端口对吗？）",
 	"why.speaks-foreign":        `{address}：在那里应答的不像 pelt serve：端口对吗？`,
 	"why.path-loses-control":    `{address}：连接建立了，但路径丢包太多，pelt 无法与它通信：请再试，或先修好路径`,
 	"why.says-nothing":          "{address}：接受连接，但 {within_s} 没有回应：那里的 `{program}` 停住了（请重新启动），或是别的程序在监听（端口对吗？）",
-	"why.ended-later":           `{address}：那里的 {program} 断开了连接：可能过载，或本地址给过错误的口令：请稍后再试`,
+	"why.ended-later":           `{address}：那里的 {program} 断开了连接：可能过载，或从本机地址给过错误的口令：请稍后再试`,
 	"why.ended-beginning":       "{address}：那里的 `{program}` 在连接开始时断开了：请再试",
 	"why.no-route-over":         "本机没有经 {interface} 到那里的路由：见 `ip route get {address} oif {interface}`",
 	"why.route-refuses":         "本机的一条路由拒绝这个地址：见 `ip route get {address}`",
@@ -841,7 +841,7 @@ var chineseSentences = map[string]string{
 	"why.iperf-closed":          `它关闭了控制连接`,
 	"why.iperf-silent":          `它 {after_s} 没有应答`,
 	"why.iperf-state":           `它发来状态 {state}，iperf3 的[{client ?}客户端|服务器]此时不会这样发`,
-	"why.iperf-unexplained":     `它拒绝测试而没有说明原因：速率限制、要求登录，或不接受的包长`,
+	"why.iperf-unexplained":     `它拒绝测试而没有说明原因，可能是：速率限制、要求登录，或不接受的包长`,
 	"why.iperf-untold":          `它拒绝而没有说明原因`,
 	"why.iperf-one-way":         `它不能同时收发（3.7 之前的 iperf3 如此）：请试 --direction up 或 down`,
 	"why.iperf-no-reply":        `它的 TCP 端口应答，但 UDP 没有应答：防火墙可能丢弃到那个端口的 UDP`,
