@@ -436,7 +436,7 @@ var generalSentences = map[string]string{
 		`{truesize_bytes} ([{measured ?}measured|by a table measured on Linux 6.18 over veth]) = {need_bytes}`,
 	"why.need-half": `a program asks for half of it`,
 	"why.need-pages": `1.25 x {sockets} sockets x {buffer_bytes} [{granted ?}(the granted buffer)|(the buffer that ` +
-		`this rate needs)] / {page_bytes} = {pages} pages, and of its three figures the first one acts`,
+		`this rate needs)] / {page_bytes} = {pages} pages; of the setting's three figures, the first is the limit`,
 	"why.need-burst": `[{flow_pps}[{each ?} a socket] x {stall_s}|{burst_packets} packets in one go] = {packets} ` +
 		`packets`,
 	"why.need-burst-bytes": `{flow_pps} x {stall_s} x {truesize_bytes} ([{measured ?}measured|by a table measured ` +

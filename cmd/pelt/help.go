@@ -200,7 +200,7 @@ func usage(c *cobra.Command, all bool) string {
 	}
 	fmt.Fprintf(&b, "\n%s\n", l.Sayf("%s lists all %d flags.", helpAllFlag, shown))
 	if c.Flags().Lookup("time") != nil {
-		fmt.Fprintln(&b, l.Say("-t -l -P -R -u -i mean what they mean in iperf3; -b is for all streams together."))
+		fmt.Fprintln(&b, l.Say("-t -l -P -R -u -i mean what they mean in iperf3; -b is the rate of all streams together."))
 	}
 	return b.String()
 }
