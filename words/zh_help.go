@@ -4,8 +4,8 @@ package words
 var chineseHelp = map[string]string{
 	"Usage:": "用法：", "Examples:": "示例：", "Commands:": "命令：", "Flags:": "参数：", "What to send:": "发送什么：", "The path:": "路径：",
 	"The result:": "结果：", "help for %s": "%s 的帮助", "%s (default %s)": "%s（默认 %s）", "version for %s": "%s 的版本",
-	"%s lists all %d flags.": "%s 列出全部 %d 个参数。",
-	"-t -l -P -R -u -i mean what they mean in iperf3; -b is the rate of all streams together.": "-t -l -P -R -u -i 与 iperf3 中的意思相同；-b 是全部流合计的速率。",
+	"%s lists all %d flags.":            "%s 列出全部 %d 个参数。",
+	"%s mean what they mean in iperf3.": "%s 与 iperf3 中的意思相同。", "-b is the rate of all streams together.": "-b 是全部流合计的速率。",
 
 	"Find out what a network path does to small packets, and why": "查明一条网络路径怎样对待小包，以及为什么",
 	`pelt sends small packets down a path and accounts for every one: how many the path

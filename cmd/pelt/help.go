@@ -199,8 +199,17 @@ func usage(c *cobra.Command, all bool) string {
 		fmt.Fprintf(&b, "\n%s\n%s", l.Say(string(titles[i])+":"), flagUsages(set))
 	}
 	fmt.Fprintf(&b, "\n%s\n", l.Sayf("%s lists all %d flags.", helpAllFlag, shown))
-	if c.Flags().Lookup("time") != nil {
-		fmt.Fprintln(&b, l.Say("-t -l -P -R -u -i mean what they mean in iperf3; -b is the rate of all streams together."))
+	var iperfs []string
+	for _, short := range strings.Fields("t l P R u i") {
+		if c.Flags().Lookup("iperf3-"+short) != nil {
+			iperfs = append(iperfs, "-"+short)
+		}
+	}
+	if len(iperfs) > 0 {
+		fmt.Fprintln(&b, l.Sayf("%s mean what they mean in iperf3.", strings.Join(iperfs, " ")))
+	}
+	if c.Flags().Lookup("iperf3-b") != nil {
+		fmt.Fprintln(&b, l.Say("-b is the rate of all streams together."))
 	}
 	return b.String()
 }
