@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"math"
 
 	"pelt/model"
 	"pelt/words"
@@ -222,12 +221,25 @@ func add(d *model.Document, trial model.Result) {
 	d.Results = append(d.Results, trial)
 }
 
-// known returns a number that a file has, if it is finite and not negative.
+// mostFigure is the largest figure that is taken from a file, and leastSeconds the shortest time: what is made of them
+// is finite.
+const (
+	mostFigure   = 1e18
+	leastSeconds = 1e-9
+)
+
+// known returns a number that a file has, if it can be a figure.
 func known(p *float64) (v float64, ok bool) {
-	if p == nil || !(*p >= 0) || math.IsInf(*p, 0) {
+	if p == nil || !(*p >= 0 && *p <= mostFigure) {
 		return 0, false
 	}
 	return *p, true
+}
+
+// lasting returns a time in seconds that a file has, if there are rates over it.
+func lasting(p *float64) (seconds float64, ok bool) {
+	seconds, ok = known(p)
+	return seconds, ok && seconds >= leastSeconds
 }
 
 // mostCount is the largest count that is taken from a file: sums of some stay in 64 bits.

@@ -53,7 +53,8 @@ type flentSample struct {
 	Lost  bool   `json:"lost"`
 }
 
-// number is a number, or a number in quotes as netperf's are, of a file. What is neither is absent: NaN.
+// number is a number, or a number in quotes as netperf's are, of a file. What is neither, or beyond mostFigure, is
+// absent.
 type number struct {
 	v     float64
 	known bool
@@ -61,7 +62,7 @@ type number struct {
 
 func (n *number) UnmarshalJSON(b []byte) error {
 	v, err := strconv.ParseFloat(strings.Trim(string(b), `"`), 64)
-	if *n = (number{}); err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
+	if *n = (number{}); err == nil && math.Abs(v) <= mostFigure {
 		*n = number{v, true}
 	}
 	return nil
@@ -233,7 +234,7 @@ func (f *flentFile) rate(flow model.FlowResult, name string, m flentSeries) (mod
 		flow.TCP.Retransmits = uint64(n)
 		flow.Told = append(flow.Told, "tcp_retransmits")
 	}
-	if seconds, ok := f.Meta.Length.positive(); ok && seconds > 0 && len(flow.Told) > 0 {
+	if seconds, ok := f.Meta.Length.positive(); ok && seconds >= leastSeconds && len(flow.Told) > 0 {
 		flow.DurationS = seconds
 		flow.Told = append(flow.Told, "duration_s")
 	}
@@ -285,7 +286,7 @@ func (f *flentFile) losses(flow *model.FlowResult, m flentSeries) {
 
 func (f *flentFile) series(flow model.FlowResult, name, metric, at string, factor float64) []model.Series {
 	step, ok := f.Meta.Step.positive()
-	if !ok || step == 0 {
+	if !ok || step < leastSeconds {
 		return nil
 	}
 	start := 0.0

@@ -54,7 +54,7 @@ func plots(t *model.Result) (test string, list []plotted) {
 		}
 		for _, s := range t.Series {
 			p := plotted{name + way, megabits, 1e-6, f, s}
-			whole := s.Flow == f.Name && s.Core == nil && s.Stream == nil && s.Layer == "" && s.StepSeconds > 0
+			whole := s.Flow == f.Name && s.Core == nil && s.Stream == nil && s.Layer == "" && timed(s)
 			if s.Metric == "round_trip_ns" {
 				p.name, p.units = "Ping (ms) UDP", millis
 			}
@@ -84,6 +84,13 @@ func plots(t *model.Result) (test string, list []plotted) {
 		return "ping", list
 	}
 	return "", nil
+}
+
+// timed reports whether flent's file can hold the times of a series: it has them in seconds since 1970, too.
+func timed(s model.Series) bool {
+	const longest = 1e9 // seconds: in nanoseconds it is an int64
+	return s.StepSeconds > 0 && math.Abs(s.StartSeconds) <= longest &&
+		s.StartSeconds+s.StepSeconds*float64(len(s.Values)) <= longest
 }
 
 // WriteFlent writes a trial, one that FlentTests has a test for, as a data file of flent. The rates are those of the

@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"pelt/foreign"
 	"pelt/model"
@@ -211,8 +215,75 @@ func TestWrong(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever a file holds, it is refused in one line, or is a run that can be written and read again, whose
-// figures are numbers.
+// checkRead: whatever a file holds, it is refused in one line, or is a run that can be written, also for flent, and read
+// again, whose figures are numbers.
+func checkRead(t rapid.TB, b []byte) {
+	t.Helper()
+	d, ok, err := foreign.Read(b, "x")
+	switch {
+	case err != nil && (!ok || strings.ContainsAny(err.Error(), "\n\r")):
+		t.Fatalf("%v: %q", ok, err)
+	case err != nil || !ok:
+		return
+	case len(d.Results) == 0:
+		t.Fatal("a run without trials")
+	}
+	for _, r := range table.Rows(&d) {
+		for _, m := range table.Metrics() {
+			if v, ok := m.Value(r); ok && (math.IsNaN(v) || math.IsInf(v, 0) || v < 0) {
+				t.Fatalf("%s is %g", m.Name, v)
+			}
+		}
+		for _, s := range r.Trial.Series {
+			if slices.ContainsFunc(s.Values, func(v float64) bool { return math.IsInf(v, 0) }) {
+				t.Fatalf("%s is %g", s.Metric, s.Values)
+			}
+		}
+	}
+	for i, test := range foreign.FlentTests(&d) {
+		if test == "" {
+			continue
+		}
+		if err := foreign.WriteFlent(io.Discard, &d, &d.Results[i], ""); err != nil {
+			t.Fatalf("as a file of flent: %v", err)
+		}
+	}
+	text, err := model.EncodeDocument(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := model.DecodeDocument(text, "x"); err != nil {
+		t.Fatalf("%v in %s", err, bytes.TrimSpace(text))
+	}
+}
+
+// TestOddNumbers: a file of a tool in which any of the numbers is another one, however large or small.
+func TestOddNumbers(t *testing.T) {
+	paths, err := filepath.Glob("testdata/*.[jf]*") // but figures.txt
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for _, path := range paths {
+		_, files[path] = read(t, path)
+	}
+	number := regexp.MustCompile(`([:,\[]\s*)(-?[0-9][-+.0-9eE]*)`)
+	odd := []string{"0", "-1", "5e-324", "1e-300", "1e15", "1e18", "1e300", "1.7e308", "1e309"}
+	rapid.Check(t, func(t *rapid.T) {
+		b := files[rapid.SampledFrom(paths).Draw(t, "file")]
+		put, rare := rapid.SampledFrom(odd).Draw(t, "number"), rapid.IntRange(1, 300).Draw(t, "one of")
+		n := rapid.IntRange(1, rare).Draw(t, "which")
+		checkRead(t, number.ReplaceAllFunc(b, func(old []byte) []byte {
+			parts := number.FindSubmatch(old)
+			if n++; n%rare > 0 || string(parts[2]) == "4" { // as flent's version
+				return old
+			}
+			return slices.Concat(parts[1], []byte(put))
+		}))
+	})
+}
+
+// FuzzRead: whatever a file holds.
 func FuzzRead(f *testing.F) {
 	paths, _ := filepath.Glob("testdata/*.*")
 	for _, path := range paths {
@@ -225,32 +296,8 @@ func FuzzRead(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		b, err := foreign.Unpack(b, "x", 1<<20)
-		if err != nil {
-			return
-		}
-		d, ok, err := foreign.Read(b, "x")
-		switch {
-		case err != nil && (!ok || strings.ContainsAny(err.Error(), "\n\r")):
-			t.Fatalf("%v: %q", ok, err)
-		case err != nil || !ok:
-			return
-		case len(d.Results) == 0:
-			t.Fatal("a run without trials")
-		}
-		for _, r := range table.Rows(&d) {
-			for _, m := range table.Metrics() {
-				if v, ok := m.Value(r); ok && (math.IsNaN(v) || math.IsInf(v, 0) || v < 0) {
-					t.Fatalf("%s is %g", m.Name, v)
-				}
-			}
-		}
-		text, err := model.EncodeDocument(d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := model.DecodeDocument(text, "x"); err != nil {
-			t.Fatalf("%v in %s", err, bytes.TrimSpace(text))
+		if b, err := foreign.Unpack(b, "x", 1<<20); err == nil {
+			checkRead(t, b)
 		}
 	})
 }

@@ -69,7 +69,7 @@ func ofSender(f *model.FlowResult, s *iperfSum) {
 	if s == nil {
 		return
 	}
-	if v, ok := known(s.Seconds); ok && v > 0 {
+	if v, ok := lasting(s.Seconds); ok {
 		f.DurationS = v
 		f.Told = append(f.Told, "duration_s")
 	}
@@ -98,26 +98,26 @@ func ofReceiver(f *model.FlowResult, s *iperfSum) {
 	if s == nil {
 		return
 	}
-	seconds, timed := known(s.Seconds)
+	seconds, timed := lasting(s.Seconds)
 	packets, counted := count(s.Packets)
 	bits, ok := known(s.Bits)
 	if bytes, any := known(s.Bytes); ok && (any && bytes > 0 || packets > 0) {
 		f.GoodputBPS = bits
 		f.Told = append(f.Told, "goodput_bps")
 	}
-	lost, known := count(s.Lost)
-	if f.Protocol != model.UDP || !counted || !known || packets == 0 || lost > packets {
+	lost, told := count(s.Lost)
+	if f.Protocol != model.UDP || !counted || !told || packets == 0 || lost > packets {
 		return
 	}
 	// iperf3's receiver counts as packets those up to the highest sequence, the lost ones included.
 	f.Received, f.Lost, f.LossRatio = packets-lost, lost, float64(lost)/float64(packets)
 	f.Told = append(f.Told, "received_packets", "lost_packets", "loss_ratio")
-	if timed && seconds > 0 {
+	if timed {
 		f.ReceivePPS = float64(f.Received) / seconds
 		f.Told = append(f.Told, "receive_pps")
 	}
-	if s.JitterMS != nil && *s.JitterMS >= 0 && !math.IsInf(*s.JitterMS, 0) && f.Received > 1 {
-		f.JitterNS = *s.JitterMS * 1e6
+	if v, ok := known(s.JitterMS); ok && f.Received > 1 {
+		f.JitterNS = v * 1e6
 		f.Told = append(f.Told, "jitter_ns")
 	}
 }
@@ -209,7 +209,7 @@ func (t *iperfTest) series(f model.FlowResult, near bool, of func(iperfInterval)
 		return nil
 	}
 	step, ok := known(sums[0].Seconds)
-	if step = math.Round(step*1000) / 1000; !ok || step <= 0 || math.IsInf(step, 0) {
+	if step = math.Round(step*1000) / 1000; !ok || step <= 0 {
 		return nil
 	}
 	if round := math.Round(step*10) / 10; round > 0 && math.Abs(step-round) < 0.02*step {
@@ -244,8 +244,8 @@ func (t *iperfTest) series(f model.FlowResult, near bool, of func(iperfInterval)
 	each := func(get func(*iperfSum) *float64) func(int) float64 {
 		return func(i int) float64 {
 			v, ok := known(get(sums[i]))
-			seconds, timed := known(sums[i].Seconds)
-			if !ok || !timed || seconds == 0 {
+			seconds, timed := lasting(sums[i].Seconds)
+			if !ok || !timed {
 				return math.NaN()
 			}
 			return v / seconds
