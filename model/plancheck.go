@@ -217,8 +217,7 @@ func (p Plan) checkFactor(at string, f Factor) error {
 		// A level is possible if a trial made with it passes all checks.
 		t, err := p.Trial(Cell{f.Knob: v}, 0)
 		if err == nil && t.Receivers > p.Receivers {
-			err = fmt.Errorf("a star of %d receivers cannot have %d", p.Receivers,
-				t.Receivers)
+			err = words.Errorf("a star of %d receivers cannot have %d", p.Receivers, t.Receivers)
 		}
 		if err != nil {
 			return wrong(fmt.Sprintf("%s.levels[%d]", at, j), "%v", err)

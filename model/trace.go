@@ -5,13 +5,14 @@ import (
 	"compress/flate"
 	"encoding/base64"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strings"
 	"time"
+
+	"pelt/words"
 )
 
 // Bounds of a trace: a plan, and an order to an agent, hold all of it.
@@ -23,7 +24,7 @@ const (
 )
 
 // ErrTraceLong is of a trace that no plan holds.
-var ErrTraceLong = fmt.Errorf("is more than a plan holds: %d packets, or %d kB compressed; want a shorter one, "+
+var ErrTraceLong = words.Errorf("is more than a plan holds: %d packets, or %d kB compressed; want a shorter one, "+
 	"which is repeated as often as a trial needs", MaxTracePackets, MaxTraceText*maxTracePart*3/4000)
 
 // TraceText writes gaps in nanoseconds, each the time to the packet after it, as a
@@ -63,22 +64,22 @@ func ReadTraceText(parts []string) ([]int64, error) {
 		size += len(p)
 	}
 	if len(parts) == 0 || size > MaxTraceText*maxTracePart {
-		return nil, errors.New("want the gaps of a trace, as pelt writes them into a plan")
+		return nil, words.Errorf("want the gaps of a trace, as pelt writes them into a plan")
 	}
 	packed, err := base64.RawStdEncoding.DecodeString(strings.Join(parts, ""))
 	if err != nil {
-		return nil, errors.New("is not in base64")
+		return nil, words.Errorf("is not in base64")
 	}
 	const most = MaxTracePackets * binary.MaxVarintLen64
 	numbers, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), most))
 	if err != nil {
-		return nil, errors.New("is not compressed as RFC 1951 says")
+		return nil, words.Errorf("is not compressed as RFC 1951 says")
 	}
 	var gaps []int64
 	for len(numbers) > 0 {
 		g, n := binary.Uvarint(numbers)
 		if n <= 0 || g > math.MaxInt64 || len(gaps) == MaxTracePackets {
-			return nil, fmt.Errorf("want at most %d gaps in nanoseconds", MaxTracePackets)
+			return nil, words.Errorf("want at most %d gaps in nanoseconds", MaxTracePackets)
 		}
 		gaps, numbers = append(gaps, int64(g)), numbers[n:]
 	}
@@ -92,14 +93,14 @@ func checkGaps(gaps []int64) error {
 	sum := int64(0)
 	for i, g := range gaps {
 		if g < 0 || g > maxTraceGap.Nanoseconds() {
-			return fmt.Errorf("gap %d is %v; want 0 to %v", i+1, time.Duration(g), maxTraceGap)
+			return words.Errorf("gap %d is %v; want 0 to %v", i+1, time.Duration(g), maxTraceGap)
 		}
 		if sum += g; sum > MaxMeasure.Nanoseconds() {
-			return fmt.Errorf("the gaps take more than %v", MaxMeasure)
+			return words.Errorf("the gaps take more than %v", MaxMeasure)
 		}
 	}
 	if sum == 0 {
-		return errors.New("all packets of the trace leave at one time: want gaps that last")
+		return words.Errorf("all packets of the trace leave at one time: want gaps that last")
 	}
 	return nil
 }

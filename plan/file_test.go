@@ -30,6 +30,15 @@ func basis(t testing.TB, preset Preset) string {
 // wrongFile is the form of an error about a plan's file: the file, the line if it is known, and one line of words.
 var wrongFile = regexp.MustCompile(`^f\.yaml(:[0-9]+)?: [^\n]{5,380}$`)
 
+// checkChinese: an error about a file is said in Chinese but for what is cut and what the YAML library says.
+func checkChinese(t *testing.T, err error) {
+	t.Helper()
+	said := words.Chinese.Error(err)
+	if !regexp.MustCompile(`\p{Han}`).MatchString(said) || strings.Contains(said, "%!") {
+		t.Errorf("%v: is in Chinese %q", err, said)
+	}
+}
+
 // TestFiles: each line of the file says what to put in place of what in a printed plan of curve, or of ndr. Below
 // stands what that changes, or what is wrong with it.
 func TestFiles(t *testing.T) {
@@ -49,6 +58,7 @@ func TestFiles(t *testing.T) {
 			if !wrongFile.MatchString(err.Error()) {
 				t.Errorf("%s: an error of another form: %v", question, err)
 			}
+			checkChinese(t, err)
 			return err.Error()
 		}
 		if back := reread(t, p); !reflect.DeepEqual(back, p) {
@@ -95,6 +105,8 @@ func TestNoPlans(t *testing.T) {
 		if _, err := Parse([]byte(c.text), "f.yaml"); err == nil || !strings.HasPrefix(err.Error(), c.want) ||
 			!wrongFile.MatchString(err.Error()) {
 			t.Errorf("%s: got %v\nwant %s", name, err, c.want)
+		} else {
+			checkChinese(t, err)
 		}
 	}
 	for name, text := range map[string]string{"marker": "---\n" + base,
@@ -108,9 +120,18 @@ func TestNoPlans(t *testing.T) {
 
 // What is wrong with a field is said in the language of the reader, as of a flag.
 func TestRefusedInChinese(t *testing.T) {
-	_, err := Parse([]byte(strings.Replace(basis(t, Curve), "repeats: 3", "repeats: 2.5", 1)), "f.yaml")
-	if got := words.Chinese.Error(err); got != "f.yaml:14: repeats：应为整数，不是 2.5" {
-		t.Error(got)
+	base := basis(t, Curve)
+	for _, c := range []struct{ old, put, want string }{
+		{"repeats: 3", "repeats: 2.5", "f.yaml:14: repeats：应为整数，不是 2.5"},
+		{"repeats: 3", "repeats: two", `f.yaml:14: repeats：应为数字，不是 "two"`},
+		{"repeats: 3", "repeats: [", "f.yaml:14: 不是 YAML：did not find expected ',' or ']'"},
+		{"flows:", "flowz:", `f.yaml:18: 没有字段 "flowz"`},
+		{"- name: up\n  from: sender\n  to: receiver\n", "  a: b\n", "f.yaml:19: flows：应为列表，不是 object"},
+	} {
+		_, err := Parse([]byte(strings.Replace(base, c.old, c.put, 1)), "f.yaml")
+		if got := words.Chinese.Error(err); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.put, got, c.want)
+		}
 	}
 }
 
@@ -125,6 +146,7 @@ func TestReadTrace(t *testing.T) {
 				len(err.Error()) > 300 {
 				t.Errorf("%s %q: an error of another form: %v", kind, text, err)
 			}
+			checkChinese(t, err)
 			return err.Error()
 		}
 		if p.File != "t.csv" || p.Gaps != (kind == "gaps") {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"regexp"
@@ -15,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"pelt/model"
+	"pelt/words"
 )
 
 const (
@@ -49,15 +49,15 @@ type reader struct {
 
 // wrong is an error of one line; line 0 is unknown.
 func (r *reader) wrong(line int, format string, args ...any) error {
-	at := r.name
-	if line > 0 {
-		at += ":" + strconv.Itoa(line)
-	}
-	text := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")
+	err := words.Errorf(format, args...)
+	text := strings.Join(strings.Fields(err.Error()), " ")
 	if len(text) > maxErrors {
 		text = strings.ToValidUTF8(text[:maxErrors], "") + "…"
 	}
-	return errors.New(at + ": " + text)
+	if text != err.Error() { // which no other language has
+		err = errors.New(text)
+	}
+	return &model.FileError{Name: r.name, Line: line, Err: err}
 }
 
 // read returns the JSON of a text that is one plain document.
@@ -203,23 +203,18 @@ func (r *reader) refused(err error) error {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &field):
-		short := r.wrong(r.line(field.Field), "%s: %s", field.Field, field.Want)
-		whole := &model.FileError{Name: r.name, Line: r.line(field.Field), Err: field} // which other languages know
-		if whole.Error() == short.Error() {
-			return whole
-		}
-		return short
+		return r.wrong(r.line(field.Field), "%w", field)
 	case errors.As(err, &kind):
 		text := kind.Value
 		if n := r.fields[kind.Field]; n != nil && n.Kind == yaml.ScalarNode {
 			text = strconv.Quote(n.Value)
 		}
-		return r.wrong(r.line(kind.Field), "%s: want %s, not %.40s", kind.Field, model.KindName(kind.Type), text)
+		want := errors.New(model.KindName(kind.Type)) // said in the reader's language
+		return r.wrong(r.line(kind.Field), "%s: want %s, not %.40s", kind.Field, want, text)
 	}
-	text := strings.TrimPrefix(err.Error(), "json: ")
-	if _, quoted, ok := strings.Cut(text, "unknown field "); ok {
+	if quoted, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		key, _ := strconv.Unquote(quoted)
-		return r.wrong(r.keys[key], "%s", text)
+		return r.wrong(r.keys[key], "unknown field %s", quoted)
 	}
-	return r.wrong(0, "%s", text)
+	return r.wrong(0, "%w", err)
 }

@@ -11,6 +11,7 @@ import (
 
 	"pelt/model"
 	"pelt/unit"
+	"pelt/words"
 )
 
 // readTrace reads when the packets of a recorded flow left, and makes a profile of it with the rate that it has.
@@ -25,32 +26,33 @@ func readTrace(r io.Reader, name string, gaps bool) (p model.Profile, rate unit.
 	}
 	if err == nil && lines.Err() != nil {
 		if number, err = number+1, lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-			err = fmt.Errorf("the line is longer than %d bytes; want one time a line", bufio.MaxScanTokenSize)
+			err = words.Errorf("the line is longer than %d bytes; want one time a line", bufio.MaxScanTokenSize)
 		}
 	}
 	if err != nil {
-		return p, rate, fmt.Errorf("%s:%d: %w", name, number, err)
+		return p, rate, &model.FileError{Name: name, Line: number, Err: err}
 	}
 	p = model.Profile{Kind: model.TraceProfile, File: name, Gaps: gaps}
 	if !gaps {
 		list, err = gapsBetween(list)
 	} else if len(list) == 0 {
-		err = errors.New("has no gaps")
+		err = words.Errorf("has no gaps")
 	}
 	if err == nil {
 		p.Trace, err = model.TraceText(list)
 	}
 	if err != nil {
-		return p, rate, fmt.Errorf("%s: %w", name, err)
+		return p, rate, &model.FileError{Name: name, Err: err}
 	}
 	total := int64(0)
 	for _, g := range list {
 		total += g
 	}
 	if rate, err = unit.ParseRate(fmt.Sprintf("%d/%dpps", int64(len(list))*1e9, total)); err != nil {
-		err = fmt.Errorf("%s: has %d packets in %d ns: %w", name, len(list), total, err)
+		err = words.Errorf("has %d packets in %d ns: %w", len(list), total, err)
+		return p, rate, &model.FileError{Name: name, Err: err}
 	}
-	return p, rate, err
+	return p, rate, nil
 }
 
 // appendTime reads a line in nanoseconds. Empty lines and those that begin with # are left out.
@@ -62,14 +64,14 @@ func appendTime(list []int64, line string, gaps bool) ([]int64, error) {
 	nanos, ok := parseSeconds(text)
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("%.40q is not a time in seconds, as 0.000125; want one a line", text)
+		return nil, words.Errorf("%.40q is not a time in seconds, as 0.000125; want one a line", text)
 	case len(list) > model.MaxTracePackets:
 		return nil, model.ErrTraceLong
 	case !gaps && len(list) > 0 && nanos < list[len(list)-1]:
-		return nil, fmt.Errorf("%s is before the time above it; if these are the times between packets, say gaps=FILE",
-			text)
+		return nil, words.Errorf("%.40s is before the time above it; if these are the times between packets, say "+
+			"gaps=FILE", text)
 	case gaps && nanos < 0:
-		return nil, fmt.Errorf("%s is less than no time", text)
+		return nil, words.Errorf("%.40s is less than no time", text)
 	}
 	return append(list, nanos), nil
 }
@@ -85,11 +87,11 @@ func parseSeconds(text string) (nanos int64, ok bool) {
 func gapsBetween(times []int64) (list []int64, err error) {
 	n := len(times)
 	if n < 2 {
-		return nil, fmt.Errorf("has %d times; want two at least", n)
+		return nil, words.Errorf("has %d times; want two at least", n)
 	}
 	whole := times[n-1] - times[0]
 	if whole == 0 {
-		return nil, errors.New("all times are one; if they are the times between packets, say gaps=FILE")
+		return nil, words.Errorf("all times are one; if they are the times between packets, say gaps=FILE")
 	}
 	for i := range times[1:] {
 		list = append(list, times[i+1]-times[i])

@@ -23,7 +23,7 @@ var layers = map[string][]string{
 	"words":             {},
 	"pace":              {"unit"},
 	"model":             {"pace", "unit", "words"},
-	"plan":              {"model", "unit"},
+	"plan":              {"model", "unit", "words"},
 	"design":            {"model", "unit"},
 	"measure":           {"model", "unit"},
 	"ledger":            {"model", "unit", "words"},

@@ -81,7 +81,7 @@ func saidBy(n ast.Node, dir string) []string {
 		return nil
 	case at < 0 && dir == "unit":
 		at = 2
-	case at < 0 && (name == "wrong" && dir == "model" || name == "refuse" && dir == "run"):
+	case at < 0 && (name == "wrong" && (dir == "model" || dir == "plan") || name == "refuse" && dir == "run"):
 		at = 1
 	case at < 0:
 		return nil

@@ -410,6 +410,38 @@ var chineseTalk = map[string]string{
 	"the plan has no variant %q":                                                                  "计划里没有变体 %q",
 	"a star of %d receivers cannot have %d":                                                       "star 有 %d 个接收端，不能是 %d 个：计划里的接收端数是上限",
 
+	// Of a plan's file.
+	"is %d bytes; a plan is at most %d":                   "有 %d 字节；计划最多 %d 字节",
+	"is not text in UTF-8":                                "不是 UTF-8 文本",
+	"is empty; want a plan as --print-plan writes it":     "是空的；应为 --print-plan 写出的计划",
+	"a second document starts here; want one plan a file": "第二个文档从这里开始；一个文件只能有一个计划",
+	"want fields as name: value":                          "应为形如 name: value 的字段",
+	"want plain values, not %.40q":                        "应为普通的值，不是 %.40q",
+	"want plain names, not %.40q":                         "应为普通的名字，不是 %.40q",
+	"is nested deeper than any plan":                      "嵌套过深，计划没有这么多层",
+	"not YAML: %v":                                        "不是 YAML：%v",
+	"not YAML: %s":                                        "不是 YAML：%s",
+	"%s: want %s, not %.40s":                              "%s：应为%s，不是 %.40s",
+	"unknown field %s":                                    "没有字段 %s",
+
+	// Of a trace's file.
+	"the line is longer than %d bytes; want one time a line":                                   "这一行超过 %d 字节；应每行一个时间",
+	"%.40q is not a time in seconds, as 0.000125; want one a line":                             "%.40q 不是以秒为单位的时间，如 0.000125；应每行一个",
+	"%.40s is before the time above it; if these are the times between packets, say gaps=FILE": "%.40s 早于上一个时间；如果这些是包与包的间隔，请用 gaps=FILE",
+	"%.40s is less than no time":                                                               "%.40s 小于 0",
+	"has no gaps":                                                                              "没有间隔",
+	"has %d times; want two at least":                                                          "只有 %d 个时间；至少要两个",
+	"all times are one; if they are the times between packets, say gaps=FILE":                  "所有时间都相同；如果它们是包与包的间隔，请用 gaps=FILE",
+	"has %d packets in %d ns: %w":                                                              "%d 个包用时 %d ns：%w",
+	"is more than a plan holds: %d packets, or %d kB compressed; want a shorter one, which is repeated as often as a trial needs": "超出计划能容纳的：%d 个包，或压缩后 %d kB；请用更短的，它会按试验的需要重复",
+	"want the gaps of a trace, as pelt writes them into a plan":                                                                   "应为轨迹的间隔，格式同 pelt 写进计划的",
+	"is not in base64":                                                "不是 base64",
+	"is not compressed as RFC 1951 says":                              "不是按 RFC 1951 压缩的",
+	"want at most %d gaps in nanoseconds":                             "应为最多 %d 个以纳秒为单位的间隔",
+	"gap %d is %v; want 0 to %v":                                      "第 %d 个间隔是 %v；应为 0 到 %v",
+	"the gaps take more than %v":                                      "间隔合计超过 %v",
+	"all packets of the trace leave at one time: want gaps that last": "轨迹的所有包同时发出：应有大于 0 的间隔",
+
 	// Of hosts that do not answer.
 	"no code was given":                    "没有给出口令",
 	"it ended the connection":              "对方断开了连接",
