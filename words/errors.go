@@ -3,6 +3,7 @@ package words
 import (
 	"fmt"
 	"io/fs"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -49,6 +50,9 @@ func (l Language) Line(err error) string {
 	return strings.Join(strings.FieldsFunc(l.Error(err), func(r rune) bool { return r == '\n' }), l.Say("; "))
 }
 
+// wrapped is the verb of an error, whose text takes its place: %w or, in another order than the English one, %[2]w.
+var wrapped = regexp.MustCompile(`%(\[\d\])?w`)
+
 // Error says an error in the language. Its parts that the table lacks stay in English.
 func (l Language) Error(err error) string {
 	text := err.Error()
@@ -72,7 +76,7 @@ func (l Language) Error(err error) string {
 				values[i] = l.Error(inner)
 			}
 		}
-		return l.put(strings.ReplaceAll(l.Say(format), "%w", "%v"), values)
+		return l.put(wrapped.ReplaceAllString(l.Say(format), "%${1}v"), values)
 	}
 	for _, part := range parts(err) {
 		if part != nil {

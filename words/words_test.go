@@ -1,6 +1,7 @@
 package words
 
 import (
+	"errors"
 	"regexp"
 	"slices"
 	"testing"
@@ -71,6 +72,14 @@ func TestSayf(t *testing.T) {
 		if got := c.language.Sayf(c.format, c.values...); got != c.want {
 			t.Errorf("%q of %v is %q, want %q", c.format, c.values, got, c.want)
 		}
+	}
+}
+
+// TestErrorInOtherOrder: an error may stand in another place of a Chinese sentence than of the English one.
+func TestErrorInOtherOrder(t *testing.T) {
+	err := Errorf("run %s: %w in %s: give an id that pelt list shows, not a file", "a", errors.New("no such run"), "/b")
+	if got := Chinese.Error(err); got != "运行 a：/b 里不存在：请给出 pelt list 列出的编号，不是文件" {
+		t.Error(got)
 	}
 }
 
