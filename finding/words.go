@@ -172,7 +172,7 @@ var generalSentences = map[string]string{
 	"sure.waiting":     `Likely: packets still came when the wait for them ended, and the newest are missing`,
 	"sure.answered":    `Likely: lost in a row with packets that this host answered with ICMP errors`,
 	"sure.inferred":    `Inferred: two hosts counted differently`,
-	"sure.other":       `{sure}`,
+	"sure.other":       `[{sure}|Unknown: the file does not say how exact this is]`,
 	"advice.see":       `See which settings may help:¶$ pelt tune advise {run argument}`,
 	"advice.best-set": `Set {knob} of {host} from {present} to {value}.¶{lost_packets} of {attempted_packets} ` +
 		`packet{attempted_packets /s} were lost there ({place}).`,

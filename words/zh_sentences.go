@@ -340,7 +340,7 @@ var chineseSentences = map[string]string{
 	"sure.waiting":     `很可能：等待结束时仍有包到达，缺的是最新的一批`,
 	"sure.answered":    `很可能：它们与本机用 ICMP 差错应答过的另一些包前后相连，一起丢失`,
 	"sure.inferred":    `推断：两台主机的计数不同`,
-	"sure.other":       `{sure}`,
+	"sure.other":       `[{sure}|未知：文件没有说明它有多确切]`,
 
 	"advice.see":         `查看改哪些参数可能有帮助：`,
 	"advice.best-set":    `把{host}的 {knob} 从 {present} 改为 {value}。¶{attempted_packets} 个包中有 {lost_packets} 个丢在{place}。`,

@@ -148,6 +148,11 @@ func Odd(t *rapid.T) model.Document {
 				"loss")
 			f.SendPPS, f.DurationS, f.SenderCPU.ThreadRatio = odd.Draw(t, "sent"), odd.Draw(t, "seconds"), odd.Draw(t,
 				"thread")
+			f.Ledger.Lines = slices.Clone(f.Ledger.Lines)
+			for k := range f.Ledger.Lines {
+				l := &f.Ledger.Lines[k]
+				*rapid.SampledFrom([]*string{&l.Layer, &l.Host, &l.Cause, &l.Confidence}).Draw(t, "missing") = ""
+			}
 		}
 		r.Series = slices.Clone(r.Series)
 		for j := range r.Series {
