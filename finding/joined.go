@@ -36,7 +36,7 @@ func chainOf(d *model.Document) (chain []*model.Result) {
 
 // joinTrials returns one result of a trial and those that went on with it, with their times counted from the first.
 func joinTrials(chain []*model.Result) model.Result {
-	sum, end := *chain[0], 0.0
+	sum, end, room := *chain[0], 0.0, mostUnknown
 	sum.Flows, sum.Series, sum.Changes, sum.Gaps, sum.Made = nil, nil, nil, nil, nil
 	for _, r := range chain {
 		at := 0.0
@@ -48,7 +48,7 @@ func joinTrials(chain []*model.Result) model.Result {
 			addFlow(&sum, f, at)
 		}
 		for _, s := range slices.Concat(r.Series, lossesOfNone(chain, r)) {
-			addSeries(&sum, s, at)
+			addSeries(&sum, s, at, &room)
 		}
 		for _, c := range r.Changes {
 			c.StartS, c.StartLowS, c.StartHighS, c.EndS = c.StartS+at, c.StartLowS+at, c.StartHighS+at, c.EndS+at
@@ -80,7 +80,8 @@ func lossesOfNone(chain []*model.Result, r *model.Result) (out []model.Series) {
 	for _, f := range r.Flows {
 		lost := func(s model.Series) bool { return s.Metric == "lost_pps" && s.Flow == f.Name && s.Layer == "" }
 		known := func(r *model.Result) bool { return slices.ContainsFunc(r.Series, lost) }
-		if f.Lost > 0 || f.Unheard != nil || known(r) || !slices.ContainsFunc(chain, known) {
+		if f.Lost > 0 || f.Unheard != nil || known(r) || !slices.ContainsFunc(chain, known) ||
+			slices.ContainsFunc(out, lost) { // a damaged file may name several flows alike
 			continue
 		}
 		for _, s := range r.Series {
@@ -108,7 +109,8 @@ func addFlow(sum *model.Result, f model.FlowResult, at float64) {
 	x.Count(f)
 	x.Delay, x.RoundTrip, x.JitterNS, x.SendGap, x.GapCounts, x.SendLate = nil, nil, 0, nil, nil, nil
 	x.Uneven = nil
-	x.Ledger.Lost, x.Ledger.Unattributed = x.Ledger.Lost+f.Ledger.Lost, x.Ledger.Unattributed+f.Ledger.Unattributed
+	x.Ledger.Lost = model.AddCounts(x.Ledger.Lost, f.Ledger.Lost)
+	x.Ledger.Unattributed = model.AddCounts(x.Ledger.Unattributed, f.Ledger.Unattributed)
 	x.Ledger.Possible = model.JoinPossible(x.Ledger.Possible, f.Ledger.Possible)
 	x.Ledger.Checks = append(slices.Clip(x.Ledger.Checks), f.Ledger.Checks...)
 	x.Ledger.Pacing = model.JoinPacing(x.Ledger.Pacing, f.Ledger.Pacing)
@@ -146,8 +148,12 @@ func rates(f *model.FlowResult, seconds float64) {
 	f.DurationS = seconds
 }
 
-// addSeries appends a series that began at a time to the one of the same kind. Between the two nothing is known.
-func addSeries(sum *model.Result, s model.Series, at float64) {
+// mostUnknown bounds the steps without a value between joined trials, of all series together: half a GB.
+const mostUnknown = 1 << 26
+
+// addSeries appends a series that began at a time to the one of the same kind. Between the two nothing is known: room
+// is how many such steps may still be added.
+func addSeries(sum *model.Result, s model.Series, at float64, room *int) {
 	if !(s.StepSeconds > 0) {
 		return
 	}
@@ -167,6 +173,11 @@ func addSeries(sum *model.Result, s model.Series, at float64) {
 	if !(before >= 0 && before*max(s.StepSeconds, 1) <= model.MaxMeasure.Seconds()) {
 		return // of a damaged file
 	}
+	unknown := max(int(before)-len(x.Values), 0)
+	if unknown > *room {
+		return // likewise
+	}
+	*room -= unknown
 	x.Values = x.Values[:min(len(x.Values), int(before))]
 	for len(x.Values) < int(before) {
 		x.Values = append(x.Values, math.NaN())

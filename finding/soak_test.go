@@ -188,12 +188,48 @@ func TestJoinedSeries(t *testing.T) {
 		t.Errorf("%v pps received, %v sent in %v s", r.Flow.ReceivePPS, r.Flow.SendPPS, r.Flow.DurationS)
 	}
 	var sum model.Result
-	for _, at := range []float64{0, 100} { // of a damaged file: a step so short would take all memory
-		addSeries(&sum, model.Series{StepSeconds: 1e-4, Values: []float64{1}}, at)
+	room := 150
+	for _, c := range []struct {
+		step float64
+		flow string
+		want int
+	}{{1e-4, "", 1}, {1, "a", 101}, {1, "b", 1}, {2, "b", 51}} { // of a damaged file: all would take all memory
+		for _, at := range []float64{0, 100} {
+			addSeries(&sum, model.Series{Flow: c.flow, StepSeconds: c.step, Values: []float64{1}}, at, &room)
+		}
+		if n := len(sum.Series[len(sum.Series)-1].Values); n != c.want {
+			t.Errorf("%d values in steps of %g s are joined with %d to go, want %d", n, c.step, room, c.want)
+		}
 	}
-	if n := len(sum.Series[0].Values); n != 1 {
-		t.Errorf("%d values are joined to one", n)
-	}
+}
+
+// TestJoinedCounts: of trials that went on with one another, none has more packets than the whole, whatever the counts
+// of a file are.
+func TestJoinedCounts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		count := rapid.OneOf(rapid.Uint64Max(1000), rapid.Uint64Min(math.MaxUint64-1000), rapid.Uint64())
+		var d model.Document
+		for i := range rapid.IntRange(2, 4).Draw(t, "trials") {
+			attempted := count.Draw(t, "attempted")
+			received := min(count.Draw(t, "received"), attempted)
+			r := model.Result{State: model.Valid, Flows: []model.FlowResult{{Name: "up", Protocol: model.UDP,
+				DurationS: 1, Attempted: attempted, Received: received, Lost: attempted - received}}}
+			f := &r.Flows[0]
+			f.Ledger = model.Ledger{Lost: f.Lost, Lines: []model.Line{{Packets: f.Lost}}}
+			if i > 0 {
+				r.Outages = []model.Outage{{BeginS: float64(10 * i)}}
+			}
+			d.Results = append(d.Results, r)
+		}
+		whole := Joined(&d).Results[0].Flows[0]
+		for _, r := range d.Results {
+			if f := r.Flows[0]; f.Attempted > whole.Attempted || f.Received > whole.Received || f.Lost > whole.Lost ||
+				whole.Received > whole.Attempted || f.Lost > whole.Ledger.Lost ||
+				f.Lost > whole.Ledger.Lines[0].Packets {
+				t.Fatalf("%+v is joined to %+v", f, whole)
+			}
+		}
+	})
 }
 
 // TestLossCauses: the causes and the rest come to all that was lost in each second.

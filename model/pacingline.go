@@ -54,7 +54,7 @@ func JoinPacing(lists ...[]PacingLine) (sum []PacingLine) {
 			sum = append(sum, l)
 			continue
 		}
-		sum[i].Packets += l.Packets
+		sum[i].Packets = AddCounts(sum[i].Packets, l.Packets)
 		sum[i].HeldS += l.HeldS
 	}
 	return sum

@@ -295,13 +295,22 @@ func (f FlowResult) Bare() FlowResult {
 		FrameBytes: f.FrameBytes, Fragments: f.Fragments, Streams: f.Streams}
 }
 
+// AddCounts adds two counts, which a damaged file may have made up: a sum beyond the largest number is that number.
+func AddCounts(a, b uint64) uint64 { return a + min(b, math.MaxUint64-a) }
+
+// counts are the packets of a flow that Count adds up.
+func (f *FlowResult) counts() []*uint64 {
+	return []*uint64{&f.Planned, &f.Attempted, &f.Accepted, &f.Received, &f.Lost, &f.Late, &f.Duplicates, &f.Reordered}
+}
+
 // Count adds the packets of another flow.
 func (f *FlowResult) Count(o FlowResult) {
-	f.Planned, f.Attempted, f.Accepted = f.Planned+o.Planned, f.Attempted+o.Attempted, f.Accepted+o.Accepted
-	f.Received, f.Lost, f.Late = f.Received+o.Received, f.Lost+o.Lost, f.Late+o.Late
-	f.Duplicates, f.Reordered = f.Duplicates+o.Duplicates, f.Reordered+o.Reordered
+	more := o.counts()
+	for i, n := range f.counts() {
+		*n = AddCounts(*n, *more[i])
+	}
 	if a, b := f.Unheard, o.Unheard; a != nil && b != nil {
-		f.Unheard = &Unheard{FromS: min(a.FromS, b.FromS), Packets: a.Packets + b.Packets}
+		f.Unheard = &Unheard{FromS: min(a.FromS, b.FromS), Packets: AddCounts(a.Packets, b.Packets)}
 	} else if b != nil {
 		f.Unheard = b
 	}
@@ -430,7 +439,7 @@ func JoinPossible(lists ...[]Possible) (sum []Possible) {
 			sum = append(sum, p)
 			continue
 		}
-		sum[i].Most += min(p.Most, math.MaxUint64-sum[i].Most)
+		sum[i].Most = AddCounts(sum[i].Most, p.Most)
 		sum[i].Evidence = append(sum[i].Evidence, p.Evidence...)
 	}
 	slices.SortStableFunc(sum, func(x, y Possible) int { return cmp.Compare(y.Most, x.Most) })
@@ -439,10 +448,10 @@ func JoinPossible(lists ...[]Possible) (sum []Possible) {
 
 // Join adds the packets of a line about the same place.
 func (l *Line) Join(o Line) {
-	if l.Most+o.Most > 0 {
-		l.Most = max(l.Most, l.Packets) + max(o.Most, o.Packets)
+	if max(l.Most, o.Most) > 0 {
+		l.Most = AddCounts(max(l.Most, l.Packets), max(o.Most, o.Packets))
 	}
-	l.Packets += o.Packets
+	l.Packets = AddCounts(l.Packets, o.Packets)
 }
 
 type Span struct {
