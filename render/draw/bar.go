@@ -119,9 +119,11 @@ func (p *Picture) rows(names []string, top, height float64) (left float64, middl
 	return left, middle
 }
 
-func longest(names []string) (width float64) {
+// longest is the width of the longest name in whole pixels, so that what is added to it can be taken away exactly.
+func longest(names []string) float64 {
+	width := 0.0
 	for _, name := range names {
 		width = max(width, textWidth(name, small))
 	}
-	return width
+	return math.Ceil(width)
 }

@@ -127,13 +127,19 @@ func legend(p *Picture, entries []entry, top float64) float64 {
 	}
 	x, y := 0.0, top+10
 	for _, e := range entries {
-		e.name = fit(e.name, small, p.Width-30)
-		if w := textWidth(e.name, small) + 18; x > 0 && x+w > p.Width {
+		lines := wrap(e.name, small, p.Width-30, 2)
+		wide := longest(lines)
+		if x > 0 && x+wide+18 > p.Width {
 			x, y = 0, y+18
 		}
 		p.box(x, y-6, 12, 8, Shape{Radius: 2, Fill: e.ink})
-		p.print(x+17, y+2, Shape{Text: e.name, Size: small, Fill: Text, Halo: true})
-		x += textWidth(e.name, small) + 34
+		for i, line := range lines {
+			if i > 0 {
+				y += 16
+			}
+			p.print(x+17, y+2, Shape{Text: line, Size: small, Fill: Text, Halo: true})
+		}
+		x += wide + 34
 	}
 	return y + 16
 }

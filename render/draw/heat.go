@@ -75,7 +75,9 @@ func categories(p *Picture, c view.Chart, left, top, column, row float64) {
 	every := max(1, int(math.Ceil((widest+8)/column)))
 	for i := 0; i < len(c.X.Categories); i += every {
 		name := fitName(c.X.Categories[i], small, max(column*float64(every)-4, 30))
-		p.print(left+column*(float64(i)+0.5), top-8, Shape{Text: name, Size: small, Fill: Text, Anchor: Middle})
+		l := Shape{Text: name, Size: small, Fill: Text, Anchor: Middle}
+		at := clamp(left+column*(float64(i)+0.5), l.width()/2, p.Width-l.width()/2)
+		p.try(area{-1, 0, p.Width + 1, top}, l, [2]float64{at, top - 8})
 	}
 	every = max(1, int(math.Ceil(15/row)))
 	for i := 0; i < len(c.Y.Categories); i += every {

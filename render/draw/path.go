@@ -156,18 +156,19 @@ func Count(v view.Path, i int) string {
 
 // upright draws the path from top to bottom: what a node lost stands in its box, what a link lost beside the link.
 func upright(p *Picture, v view.Path, places []place) {
-	const head, each, x = 36.0, 40.0, 24.0
+	const head, x = 36.0, 24.0
+	const linkWords, nodeWords = x + bandHeight/2, 14.0
 	y := 1.0
 	for i, s := range places {
-		high := each * float64(len(s.losses))
 		if i%2 == 1 {
-			high = max(high, 16)
+			high := max(sideHeight(p, s.losses, linkWords), 16)
 			w := max(bandHeight*s.carries, 1.5)
 			p.box(x-w/2, y, w, high, Shape{Fill: Series1, Opacity: 0.35})
-			sideLosses(p, v.Language, s.losses, v.Sent, x+bandHeight/2, y)
+			sideLosses(p, v.Language, s.losses, v.Sent, linkWords, y)
 			y += high
 			continue
 		}
+		high := sideHeight(p, s.losses, nodeWords)
 		if high > 0 {
 			high += 2
 		}
@@ -177,7 +178,7 @@ func upright(p *Picture, v view.Path, places []place) {
 		p.print(p.Width-12, y+23, Shape{Text: text, Size: small, Fill: Soft, Anchor: End})
 		p.print(12, y+23, Shape{Text: fit(name, normal, (p.Width-36-textWidth(text, small))/boldness), Size: normal,
 			Fill: Text, Bold: true})
-		sideLosses(p, v.Language, s.losses, v.Sent, 14, y+head-6)
+		sideLosses(p, v.Language, s.losses, v.Sent, nodeWords, y+head-6)
 		y += head + high
 	}
 	p.Height = y + 2
@@ -190,7 +191,22 @@ func sideLosses(p *Picture, in words.Language, losses []view.Loss, sent uint64, 
 		p.line(Bad, 2, x, at, x+12, at)
 		p.add(Shape{Form: Polygon, At: []float64{x + 11, at - 5, x + 11, at + 5, x + 18, at}, Fill: Bad})
 		p.print(x+25, at+4, Shape{Text: Lost(in, l, sent), Size: normal, Fill: Bad, Bold: true})
-		p.print(x+25, at+20, Shape{Text: fit(plain.Text(l.Text), small, p.Width-x-35), Size: small, Fill: Text})
-		y += 40
+		for i, line := range sideCause(p, l, x) {
+			p.print(x+25, at+20+16*float64(i), Shape{Text: line, Size: small, Fill: Text})
+		}
+		y += sideHeight(p, []view.Loss{l}, x)
 	}
+}
+
+// sideHeight is how high a list of losses is.
+func sideHeight(p *Picture, losses []view.Loss, x float64) (high float64) {
+	for _, l := range losses {
+		high += 24 + 16*float64(max(len(sideCause(p, l, x)), 1))
+	}
+	return high
+}
+
+// sideCause is the cause of a loss in one line or two.
+func sideCause(p *Picture, l view.Loss, x float64) []string {
+	return wrap(plain.Text(l.Text), small, p.Width-x-35, 2)
 }

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"pelt/render/plain"
 	"pelt/unit"
 	"pelt/view"
 )
@@ -83,6 +85,48 @@ func checkLabels(t *rapid.T, p Picture, c view.Chart) {
 		}
 		if own > nearest {
 			t.Errorf("%s stands %v from its point, %v from another", s.Text, own, nearest)
+		}
+	}
+}
+
+// TestWholeOnPhone: on a phone the names of bars, long names of a legend and long causes of losses stand whole.
+func TestWholeOnPhone(t *testing.T) {
+	const (
+		bar    = "WAN to LAN, 512 B"
+		series = "a fragment dropped on the links to receivers, as asked"
+		cause  = "socket memory limit at the receiver (udp_mem, or a control group)"
+	)
+	one := []view.Point{{Y: 0.5}}
+	for want, s := range map[string]view.Section{
+		bar: view.Chart{Kind: view.Interval, Y: view.Axis{Categories: []string{bar}},
+			Series: []view.Series{{Points: []view.Point{{X: 1}}}}},
+		series: view.Chart{Kind: view.Stack, X: view.Axis{Categories: []string{"64 B"}},
+			Series: []view.Series{{Name: series, Points: one}, {Name: "unexplained", Points: one}}},
+		cause: view.Path{Nodes: []string{"sender", "router", "receiver"}, Sent: 2,
+			Losses: []view.Loss{{Node: 2, Packets: 1, Text: cause}}},
+	} {
+		var all []string
+		for _, shape := range Section(s, 358).Shapes {
+			all = append(all, shape.Text)
+		}
+		if got := plain.Spaces(strings.Join(all, " ")); !strings.Contains(got, want) {
+			t.Errorf("%q is cut: %q", want, got)
+		}
+	}
+}
+
+// TestNamesAboveMap: no name above a map touches the next, though the last one may have to be moved or left out.
+func TestNamesAboveMap(t *testing.T) {
+	p := Picture{Width: 358, Height: 500}
+	var x view.Axis
+	for i := range 10 {
+		x.Categories = append(x.Categories, fmt.Sprintf("every %d ms", i))
+	}
+	categories(&p, view.Chart{X: x}, 64, 38, 29.4, 10)
+	for i, s := range p.Shapes[1:] {
+		before := p.Shapes[i]
+		if gap := s.area(s.At[0], s.At[1]).left - before.area(before.At[0], before.At[1]).right; gap < 3 {
+			t.Errorf("%v between %s and %s", gap, before.Text, s.Text)
 		}
 	}
 }
