@@ -130,3 +130,17 @@ func TestNamesAboveMap(t *testing.T) {
 		}
 	}
 }
+
+// TestChangeBesideWords: the dot of a change lies in no words, also where they are too long for either side of it.
+func TestChangeBesideWords(t *testing.T) {
+	lane := view.Lane{Unit: unit.PPS, Traces: []view.Trace{{Step: 1, Values: []float64{1, 2, 3, 4}}}}
+	p := Times(view.Times{Lanes: []view.Lane{lane},
+		Changes: []view.Change{{At: 2, Text: "the received rate (up) 40.0 kpps → 22.8 kpps"}}}, 358)
+	for _, dot := range p.Shapes {
+		for _, s := range p.Shapes {
+			if dot.Form == Dot && s.Form == Words && s.area(s.At[0], s.At[1]).distance(dot.At[0], dot.At[1]) == 0 {
+				t.Errorf("a dot at %v lies in %q", dot.At, s.Text)
+			}
+		}
+	}
+}
