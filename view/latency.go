@@ -1,6 +1,8 @@
 package view
 
 import (
+	"slices"
+
 	"pelt/finding"
 	"pelt/table"
 )
@@ -16,8 +18,11 @@ func latencyPage(rows []table.Row, found []finding.Finding) []Section {
 	if idle := finding.LatencyIdle(rows); len(idle.Rows) > 0 {
 		few = append([]table.Group{idle}, full...)
 	}
+	// A load without losses has no bar; its name would only take the room of others.
+	lost := table.MetricOf("loss_ratio")
+	losing := slices.DeleteFunc(slices.Clone(loads), func(g table.Group) bool { return !(g.Stat(lost).Median > 0) })
 	out := []Section{latencyTiles(found), hero(trips), delays("Round trip, idle and loaded", few),
-		losses("Packets of the load lost", loads)}
+		losses("Packets of the load lost", losing)}
 	out = append(out, paths(table.RowsOf(loads))...)
 	return append(append(out, delays("By load", loads)), ledgers(table.RowsOf(loads))...)
 }
