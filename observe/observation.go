@@ -53,15 +53,6 @@ type Observation struct {
 	routes    map[string]model.Route
 }
 
-// Namespace is the inode of the host's network namespace; 0 if it cannot be had.
-func (o *Observer) Namespace() uint64 {
-	inode, err := counters.Namespace(o.Do)
-	if err != nil {
-		return 0
-	}
-	return inode
-}
-
 // Begin opens the observation of one trial. What this host cannot do stands in
 // the report; the error says that it cannot be observed at all.
 func (o *Observer) Begin(trial uint16, mode model.DropMode) (*Observation, error) {

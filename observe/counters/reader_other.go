@@ -20,6 +20,5 @@ func Open(func(func() error) error) (*Reader, error) {
 
 func (r *Reader) Read() Snapshot                                       { return Snapshot{} }
 func (r *Reader) Namespace() uint64                                    { return 0 }
-func Namespace(func(func() error) error) (uint64, error)               { return 0, errors.ErrUnsupported }
 func Knobs(func(func() error) error, string) []model.HostSetting       { return nil }
 func RouteTo(func(func() error) error, netip.Addr, string) model.Route { return model.Route{} }
