@@ -56,10 +56,10 @@ type Input struct {
 	MissingKnown bool
 	StillCame    bool // packets still came when the receiver's wait for them was over
 
-	Fragments                  int     // IP packets of one datagram; 0 and 1 mean one
-	PacketBytes                int     // of each as a queue counts it, with Ethernet's header; 0 unknown
-	DurationS                  float64 // of the measured part
-	BufferBytes, TruesizeBytes int     // of the receiving sockets; 0 unknown
+	Fragments   int     // IP packets of one datagram; 0 and 1 mean one
+	PacketBytes int     // of each as a queue counts it, with Ethernet's header; 0 unknown
+	DurationS   float64 // of the measured part
+	BufferBytes int     // of each receiving socket; 0 unknown
 
 	// Nodes of the path in this flow's travel order, the sender first and the
 	// receiver last. One that nobody watched has a nil Observation.

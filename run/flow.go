@@ -116,8 +116,7 @@ func balance(r model.FlowResult, f model.Flow, sent engine.Report, in engine.Rec
 		Missing: in.Missing, MissingKnown: in.MissingKnown, StillCame: in.StillCame,
 		TakenOff: in.Taken, Broken: in.Broken, Overrun: in.Overrun,
 		Fragments: r.Fragments, PacketBytes: max(0, r.FrameBytes-model.FCSBytes), DurationS: r.DurationS,
-		BufferBytes: in.BufferBytes, TruesizeBytes: in.TruesizeBytes,
-		Beside: beside, Nodes: path, Peer: in.Peer,
+		BufferBytes: in.BufferBytes, Beside: beside, Nodes: path, Peer: in.Peer,
 	})
 }
 
