@@ -27,8 +27,7 @@ const (
 type opener struct {
 	e    *end
 	keep bool
-	most int64        // that all ends may keep
-	why  model.Reason // most is not more: Text or Numbers
+	most int64 // that all ends may keep
 
 	begun       time.Time // of the warm-up
 	attempted   []count   // by stream, in the measured part
@@ -62,7 +61,7 @@ func newOpener(e *end) *opener {
 // them.
 func (e *end) openConnections() error {
 	o := e.opener
-	o.most, o.why = mostOpen(e.held.Load())
+	o.most, _ = mostOpen(e.held.Load())
 	o.begun = time.Now()
 	e.origin.Store(int64(o.begun.Sub(e.clock.Began)))
 	e.runAll(func(i int, s *stream) {
