@@ -27,13 +27,12 @@ func (e *end) takesConnections() bool {
 	}
 }
 
-// takeConnection answers a caller and keeps the connection or ends it. It reports whether
-// the connection is no longer the listener's.
-func (e *end) takeConnection(conn *net.TCPConn, stream uint8, answer engine.ConsentMessage) bool {
+// takeConnection answers a caller and keeps the connection or ends it.
+func (e *end) takeConnection(conn *net.TCPConn, stream uint8, answer engine.ConsentMessage) {
 	keep := e.order.Flow.Connections == model.ConnectionKeep
 	if keep && !e.keepOpen(conn) {
 		conn.Close()
-		return true
+		return
 	}
 	e.answering.RLock()
 	if _, err := conn.Write(answer[:]); err == nil {
@@ -47,7 +46,6 @@ func (e *end) takeConnection(conn *net.TCPConn, stream uint8, answer engine.Cons
 		// port of the calling end for a minute otherwise (RFC 9293 section 3.6.1).
 		conn.Close()
 	}
-	return true
 }
 
 // keepOpen holds an accepted connection until the end is closed; false if the end is closed, or has as many as it

@@ -153,7 +153,8 @@ func (l *listener) verify(conn *net.TCPConn) bool {
 		return false
 	}
 	if e.takesConnections() {
-		return e.takeConnection(conn, consent.Stream, reply)
+		e.takeConnection(conn, consent.Stream, reply)
+		return true
 	}
 	for ok := true; ok; reply, ok = consent.Answer(message[:], from) {
 		if _, err := conn.Write(reply[:]); err != nil {
