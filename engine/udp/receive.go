@@ -159,27 +159,20 @@ func (w *receiveStream) sort(got []datagram) {
 	}
 }
 
-// countUnread counts packets that were still in the socket when the receiver stopped.
-func (w *receiveStream) countUnread() {
-	readRest(w.in, func(got []datagram) {
-		w.sort(got)
-		w.unread += uint64(len(w.batch))
-	})
-}
-
 // mostLeft is far beyond what a socket's usual buffer holds: what is read after that came
 // meanwhile, and may never end.
 const mostLeft = 1 << 20
 
-// readRest passes on what a socket still holds, without waiting and at most mostLeft datagrams.
-func readRest(in inbox, take func([]datagram)) {
+// countUnread counts packets that were still in the socket when the receiver stopped. It waits for none.
+func (w *receiveStream) countUnread() {
 	for n := 0; n < mostLeft; {
-		got, err := in.receive(0)
+		got, err := w.in.receive(0)
 		if len(got) == 0 || err != nil {
 			return
 		}
 		n += len(got)
-		take(got)
+		w.sort(got)
+		w.unread += uint64(len(w.batch))
 	}
 }
 
