@@ -70,9 +70,6 @@ func (w *window) settle(to uint64) {
 // whichever is more, and returns the distinct packets. The program must no
 // longer be at work.
 func (w *window) finish(expected uint64) uint64 {
-	w.settle(max(expected&^63, w.settled))
-	if expected > w.settled {
-		w.settle(expected)
-	}
+	w.settle(expected)
 	return w.received
 }
