@@ -33,9 +33,6 @@ func (portable) take(engine.Host, settings, netip.AddrPort, netip.AddrPort) (soc
 
 func (p portable) listen(host engine.Host, s settings, consents []*engine.ConsentListener, f *follower) (
 	listening, error) {
-	if f.order.Role == engine.Send {
-		f = nil
-	}
 	l := &portableListening{consents: consents, follower: f, over: make(chan struct{})}
 	for _, c := range consents {
 		w, err := openPortable(host, s, engine.ListenText(netip.AddrPortFrom(p.address, 0)))
@@ -51,7 +48,7 @@ func (p portable) listen(host engine.Host, s settings, consents []*engine.Consen
 // portableListening answers on the streams' own sockets, until they are opened.
 type portableListening struct {
 	consents  []*engine.ConsentListener
-	follower  *follower         // nil: none
+	follower  *follower
 	sockets   []*portableSocket // nil once others own them
 	answering sync.WaitGroup
 	over      chan struct{} // closed to end the answering

@@ -13,7 +13,7 @@ import (
 type socketMaker interface {
 	// dial opens the socket of one stream to the listener.
 	dial(host engine.Host, s settings, stream int, peer netip.AddrPort) (socket, error)
-	// listen answers the dialers of all streams. f, which may be nil, takes what comes later from elsewhere.
+	// listen answers the dialers of all streams. f takes what comes later from elsewhere.
 	listen(host engine.Host, s settings, consents []*engine.ConsentListener, f *follower) (listening, error)
 	// take opens a stream's socket at a port that the caller listens on; see Sockets.Take.
 	take(host engine.Host, s settings, at, peer netip.AddrPort) (socket, []Stray, error)
