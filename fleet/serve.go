@@ -24,9 +24,7 @@ func Serve(ctx context.Context, cfg ServeConfig) error {
 		if client := h.clientOf(session); client.IsValid() {
 			said = words.Errorf("%w (client %v)", said, client)
 		}
-		if cfg.Events != nil {
-			cfg.Events(said)
-		}
+		h.admission.events(said)
 	}
 	a, err := h.Join(agent)
 	if err != nil {
