@@ -229,11 +229,11 @@ func (t *trial) addProbe(f PlacedFlow, name string) error {
 
 // pair adds both ends of a flow, which share a fresh key.
 func (t *trial) pair(f PlacedFlow, from, to engine.Order) error {
-	near, err := t.join(f.From, f.Send, f.Flow.Name)
+	near, err := t.join(f.From, f.Send)
 	if err != nil {
 		return err
 	}
-	far, err := t.join(f.To, f.Receive, f.Flow.Name)
+	far, err := t.join(f.To, f.Receive)
 	if err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (t *trial) pair(f PlacedFlow, from, to engine.Order) error {
 }
 
 // join lets an agent take part in the trial.
-func (t *trial) join(id string, choice Choice, flow string) (*party, error) {
+func (t *trial) join(id string, choice Choice) (*party, error) {
 	m, known := t.c.member(id)
 	switch {
 	case !known:
