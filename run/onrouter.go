@@ -32,7 +32,7 @@ func openOwn(kernel *observe.Observer) func(context.Context) (fleet.Router, erro
 }
 
 func (d device) Begin(o engine.WatchOrder) engine.Part {
-	w := &deviceWatch{shell: d.Router.Begin(o.Trial), timing: o.Timing}
+	w := &deviceWatch{shell: d.Router.Begin(), timing: o.Timing}
 	if d.kernel != nil && o.Drops != "" {
 		if w.kernel = watchKernel(d.kernel, o); w.kernel.Observation == nil {
 			w.why, w.kernel = w.kernel.account.Why, nil

@@ -61,7 +61,7 @@ func TestWatchThatNeverMeasured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		r := f.open(time.Second)
-		w := r.Begin(1)
+		w := r.Begin()
 		w.Snapshot("idle")
 		out, series := w.Watched(time.Second)
 		gaps(t, out.Gaps, "unbegun 0 0: ")
@@ -74,7 +74,7 @@ func TestWatchThatNeverMeasured(t *testing.T) {
 			}
 		}
 		// A part shorter than the period holds too few samples for a figure.
-		w = r.Begin(2)
+		w = r.Begin()
 		w.Snapshot("start")
 		w.Snapshot("measure")
 		time.Sleep(300 * time.Millisecond)
@@ -103,7 +103,7 @@ func TestDeadConnection(t *testing.T) {
 				return 0
 			}
 		})
-		w := r.Begin(1)
+		w := r.Begin()
 		w.Snapshot("measure")
 		time.Sleep(100 * time.Second)
 		out, _ := w.Watched(100 * time.Second)
@@ -130,14 +130,14 @@ func TestAnswerOwedByTheTrialBefore(t *testing.T) {
 				return 0
 			}
 		})
-		before := r.Begin(1)
+		before := r.Begin()
 		before.Snapshot(model.MomentMeasure)
 		time.Sleep(100 * time.Millisecond)
 		begun := time.Now()
 		if err := before.Close(); err != nil || time.Since(begun) > 0 {
 			t.Errorf("closed after %v: %v", time.Since(begun), err)
 		}
-		w := r.Begin(2)
+		w := r.Begin()
 		w.Snapshot(model.MomentStart)
 		w.Snapshot(model.MomentEnd)
 		o := w.Report()

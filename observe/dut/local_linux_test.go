@@ -63,7 +63,7 @@ func TestLocalRouter(t *testing.T) {
 			if err := r.open(context.Background()); err != nil {
 				t.Fatal(err)
 			}
-			w := r.Begin(1)
+			w := r.Begin()
 			moment := func(m model.Moment) { // until it is answered in time, also by a busy host
 				testenv.Await(t, string(m), func() bool {
 					w.Snapshot(m)
@@ -125,7 +125,7 @@ func TestSilentNextHopIsRemembered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := r.Begin(1)
+	w := r.Begin()
 	back := all[0].IP(false)
 	for flow, to := range map[string]netip.Addr{"up": to, "down": back} {
 		w.Toward(flow, to)

@@ -57,7 +57,7 @@ func TestServerHangsUp(t *testing.T) {
 	if f := r.Facts(); f.System != "linux" || f.Source != "ssh://ash" || f.Node != "router" {
 		t.Errorf("%+v", f)
 	}
-	w := r.Begin(9)
+	w := r.Begin()
 	defer w.Close()
 	w.Snapshot(model.MomentStart)
 	w.Snapshot(model.MomentMeasure)

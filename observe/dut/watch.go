@@ -81,7 +81,7 @@ func (w *Watch) destinations() (words string) {
 const maxReadings = 1 << 17
 
 // Begin opens the watch of one trial. Close must be called.
-func (r *Router) Begin(trial uint16) *Watch {
+func (r *Router) Begin() *Watch {
 	life, end := context.WithCancel(context.Background())
 	w := &Watch{
 		r: r, life: life, end: end, missed: map[model.Moment]model.Reason{}, begun: time.Now(),

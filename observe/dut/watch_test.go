@@ -22,7 +22,7 @@ import (
 // trial runs one trial of 10 s after a warm-up of 2.04 s; during is called when the
 // measured part begins, in a goroutine of its own.
 func trial(r *Router, during func()) (model.RouterWatch, map[string][]float64, model.Observation) {
-	w := r.Begin(1)
+	w := r.Begin()
 	w.Snapshot(model.MomentIdle)
 	time.Sleep(980 * time.Millisecond) // no moment is together with a periodic sample, which may be first or second
 	w.Snapshot(model.MomentStart)
@@ -308,7 +308,7 @@ func TestSettleAsksSeldom(t *testing.T) {
 				f.rest = 1 // it carried packets once
 				c.setup(f)
 				r := f.open(time.Hour)
-				w := r.Begin(1)
+				w := r.Begin()
 				time.Sleep(10 * time.Millisecond)
 				begun, before := time.Now(), len(f.asked)
 				w.Settle(context.Background(), c.lost)
@@ -335,7 +335,7 @@ func TestCores(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := r.Begin(1)
+		w := r.Begin()
 		if busy := w.Cores(); busy != nil {
 			t.Errorf("before two samples: %v", busy)
 		}

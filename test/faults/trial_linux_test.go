@@ -172,7 +172,7 @@ func newTrial(c *chain, kernel *observe.Kernel, flow model.Flow, stall bool) *tr
 		c.Cleanup(func() { _ = w.Close() })
 		t.watched[i] = w
 	}
-	t.router = c.shell.Begin(t.number)
+	t.router = c.shell.Begin()
 	c.Cleanup(func() { _ = t.router.Close() })
 	return t
 }
