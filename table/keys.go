@@ -105,8 +105,6 @@ func Settings(rows []Row, but ...string) []Key {
 }
 
 var keys = []Key{
-	{"run", "Run", unit.Word, func(r Row) Level { return word(r.Doc.ID) }, "", ""},
-	{"target", "Target", unit.Word, func(r Row) Level { return word(r.Doc.Plan.Target) }, "", ""},
 	knob("variant", setting("variant", nil)),
 	knob("direction", setting("direction", direction)),
 	{"flow", "Flow", unit.Word, of(flowOf, func(f flow) Level { return word(f.Name) }), "", ""},
@@ -121,7 +119,6 @@ var keys = []Key{
 	knob("streams", ofFlow(func(f flow) Level { return positive(f.Streams) })),
 	knob("payload_bytes", ofFlow(func(f flow) Level { return positive(f.PayloadBytes) })),
 	knob("frame_bytes", ofFlow(func(f flow) Level { return positive(f.FrameBytes) })),
-	{"fragments", "Fragments", unit.Count, ofFlow(fragments), "% fragments", ""},
 	{"trial", "Trial", unit.Count, func(r Row) Level { return positive(r.TrialNumber()) }, "trial %", ""},
 	{"repeat", "Repeat", unit.Count, func(r Row) Level { return positive(r.Trial.Repeat + 1) }, "repeat %", ""},
 	{"state", "State", unit.Word, func(r Row) Level { return word(string(r.Trial.State)) }, "", ""},
@@ -137,10 +134,6 @@ var keys = []Key{
 	{"goal_loss_ratio", "Goal", unit.Ratio, of(searchOf, func(s *Search) Level {
 		return Level{model.Number(s.Goal.LossRatio), true}
 	}), "% loss", "no loss"},
-}
-
-func fragments(f flow) Level {
-	return Level{model.Number(float64(max(1, f.Fragments))), f.Protocol == model.UDP}
 }
 
 func word(s string) Level { return Level{model.Word(s), s != ""} }

@@ -27,7 +27,7 @@ func TestPartition(t *testing.T) {
 				t.Fatalf("trial %d has no row", i)
 			}
 		}
-		names := rapid.SampledFrom([]string{"payload_bytes", "control", "flow", "repeat", "state", "run"})
+		names := rapid.SampledFrom([]string{"payload_bytes", "control", "flow", "repeat", "state", "engine"})
 		keys := rapid.SliceOfNDistinct(names, 0, 4, rapid.ID).Draw(t, "keys")
 		var by []Key
 		for _, k := range keys {
