@@ -152,7 +152,7 @@ var trialWayKey = table.Key{Name: wayKey.Name, Label: wayKey.Label, Unit: wayKey
 // wayKey is the way of a flow through the router. Of two flows at once each has its own.
 var wayKey = table.Key{Name: "direction", Label: "Direction", Unit: unit.Word, Of: func(r table.Row) table.Level {
 	place := 1.0
-	if flowOf(r).Name == "down" {
+	if r.Flow.Name == "down" {
 		place++
 	}
 	if r.Trial.Cell["direction"].Text == "both" {
@@ -163,11 +163,11 @@ var wayKey = table.Key{Name: "direction", Label: "Direction", Unit: unit.Word, O
 
 // wayOfRow names the way of a flow through the router; of two flows at once each has a name of its own.
 func wayOfRow(r table.Row, bothUp, bothDown string) string {
-	flow, ways := flowOf(r), map[string]string{"up": "LAN to WAN", "down": "WAN to LAN"}
+	ways := map[string]string{"up": "LAN to WAN", "down": "WAN to LAN"}
 	if r.Trial.Cell["direction"].Text == "both" {
 		ways = map[string]string{"up": bothUp, "down": bothDown}
 	}
-	text := cmp.Or(ways[flow.Name], flow.Name)
+	text := cmp.Or(ways[r.Flow.Name], r.Flow.Name)
 	if r.Doc.Lab != nil && r.Doc.Lab.Topology == "switch" { // it has no such sides
 		text = strings.NewReplacer("LAN to WAN", "up", "WAN to LAN", "down", "to WAN", "up", "to LAN",
 			"down").Replace(text)
@@ -178,14 +178,13 @@ func wayOfRow(r table.Row, bothUp, bothDown string) string {
 // trafficKey is what was sent: frames of a size, TCP, connections, or frames at a low rate.
 var trafficKey = table.Key{Name: "traffic", Label: "Traffic", Unit: unit.Word, Of: func(r table.Row) table.Level {
 	const tcp, connections, idle = 1e6, 2e6, 3e6 // places behind all sizes
-	flow := flowOf(r)
-	v := model.Value{Number: float64(flow.FrameBytes), Text: unit.FormatSize(flow.FrameBytes)}
+	v := model.Value{Number: float64(r.Flow.FrameBytes), Text: unit.FormatSize(r.Flow.FrameBytes)}
 	rate, paced := r.Trial.Cell["rate_pps"]
 	switch mode := r.Trial.Cell["connections"].Text; {
 	case mode != "":
 		v = model.Value{Number: connections, Text: table.KeyOf("connections").FormatIn(r.Language(),
 			table.Level{Value: model.Word(mode), Known: true})}
-	case flow.Protocol == model.TCP:
+	case r.Flow.Protocol == model.TCP:
 		v = model.Value{Number: tcp, Text: "TCP"}
 	case paced && rate.Text != "max":
 		v.Number += idle
@@ -193,17 +192,6 @@ var trafficKey = table.Key{Name: "traffic", Label: "Traffic", Unit: unit.Word, O
 	}
 	return table.Level{Value: v, Known: true}
 }}
-
-// flowOf returns the row's flow; the row of a core stands for the first flow of its trial.
-func flowOf(r table.Row) *model.FlowResult {
-	if r.Flow != nil {
-		return r.Flow
-	}
-	if len(r.Trial.Flows) > 0 {
-		return &r.Trial.Flows[0]
-	}
-	return &model.FlowResult{}
-}
 
 // RouterLoaded are the rows that were sent as fast as the plan says: not those of the idle
 // path's delay, nor of connections.

@@ -145,7 +145,7 @@ func disorderRule(rows []table.Row) []Finding {
 func accountsRule(rows []table.Row) []Finding {
 	count, where := map[string]float64{}, map[string]string{}
 	for _, r := range rows {
-		if r.Flow == nil || r.Flow.Attempted == 0 {
+		if r.Flow.Attempted == 0 {
 			continue
 		}
 		for _, c := range r.Flow.Ledger.Checks {
@@ -165,7 +165,7 @@ func accountsRule(rows []table.Row) []Finding {
 func watchingRule(rows []table.Row) []Finding {
 	var out []Finding
 	for _, r := range rows {
-		if r.Flow == nil || r.Flow.Ledger.Lost == 0 || r.Flow.Connections != nil { // no drop is of a connection
+		if r.Flow.Ledger.Lost == 0 || r.Flow.Connections != nil { // no drop is of a connection
 			continue
 		}
 		for _, o := range r.Trial.Observed {
@@ -186,7 +186,7 @@ func reportedRule(rows []table.Row) (list []Finding) {
 		program, node, tail := "", "", uint64(0)
 		for _, r := range rows {
 			at := model.IperfNode(r.Doc.Plan.Target)
-			if r.Flow != nil && r.Flow.Peer != nil && (r.Flow.From == at) == (code == "reported.sent") {
+			if r.Flow.Peer != nil && (r.Flow.From == at) == (code == "reported.sent") {
 				program, node, tail = r.Flow.Peer.Program, at, tail+r.Flow.Peer.Tail
 			}
 		}
@@ -429,7 +429,7 @@ func recordedRule(rows []table.Row) []Finding {
 	var files []string
 	var packets, bytes, dropped float64
 	for _, r := range rows {
-		if r.Flow == nil || r.Flow.Record == nil {
+		if r.Flow.Record == nil {
 			continue
 		}
 		x := r.Flow.Record

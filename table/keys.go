@@ -111,14 +111,15 @@ var keys = []Key{
 	knob("pair", setting("pair", nil)),
 	{"from", "From", unit.Word, meshHost(func(from, _ string) string { return from }), "", ""},
 	{"to", "To", unit.Word, meshHost(func(_, to string) string { return to }), "", ""},
-	knob("protocol", ofFlow(func(f flow) Level { return word(string(f.Protocol)) })),
+	knob("protocol", of(flowOf, func(f flow) Level { return word(string(f.Protocol)) })),
 	knob("connections", setting("connections", connectionMode)),
 	knob("control", setting("control", control)),
 	{"control_part", "Streams of", unit.Word, of(mixOf, func(m *Mix) Level { return word(m.Control) }), "", ""},
 	knob("receivers", setting("receivers", receiverCount)),
-	knob("streams", ofFlow(func(f flow) Level { return positive(f.Streams) })),
-	knob("payload_bytes", ofFlow(func(f flow) Level { return positive(f.PayloadBytes) })),
-	knob("frame_bytes", ofFlow(func(f flow) Level { return positive(f.FrameBytes) })),
+	knob("streams", of(flowOf, func(f flow) Level { return positive(f.Streams) })),
+	// A cell may say "mtu" where the flow says the bytes.
+	knob("payload_bytes", of(flowOf, func(f flow) Level { return positive(f.PayloadBytes) })),
+	knob("frame_bytes", of(flowOf, func(f flow) Level { return positive(f.FrameBytes) })),
 	{"trial", "Trial", unit.Count, func(r Row) Level { return positive(r.TrialNumber()) }, "trial %", ""},
 	{"repeat", "Repeat", unit.Count, func(r Row) Level { return positive(r.Trial.Repeat + 1) }, "repeat %", ""},
 	{"state", "State", unit.Word, func(r Row) Level { return word(string(r.Trial.State)) }, "", ""},
@@ -141,26 +142,12 @@ func word(s string) Level { return Level{model.Word(s), s != ""} }
 func positive(n int) Level { return Level{model.Number(float64(n)), n > 0} }
 
 // setting is a knob as the row's cell sets it, else as the row's flow has it.
-func setting(name string, of func(flow) Level) func(Row) Level {
+func setting(name string, ofFlow func(flow) Level) func(Row) Level {
 	return func(r Row) Level {
-		if v, ok := r.Trial.Cell[name]; ok || of == nil {
+		if v, ok := r.Trial.Cell[name]; ok || ofFlow == nil {
 			return Level{v, ok}
 		}
-		return ofFlow(of)(r)
-	}
-}
-
-// ofFlow is a setting that each flow has, whatever the cell sets: a cell may say "mtu"
-// where the flow says the bytes. A row without a flow has that of its trial's first one.
-func ofFlow(of func(flow) Level) func(Row) Level {
-	return func(r Row) Level {
-		switch {
-		case r.Flow != nil:
-			return of(r.Flow)
-		case len(r.Trial.Flows) > 0:
-			return of(&r.Trial.Flows[0])
-		}
-		return Level{}
+		return ofFlow(r.Flow)
 	}
 }
 
@@ -173,7 +160,7 @@ func hostsOf(r Row) (sender, receiver string, ok bool) {
 func meshHost(pick func(from, to string) string) func(Row) Level {
 	return func(r Row) Level {
 		from, to, ok := hostsOf(r)
-		if !ok || r.Flow == nil {
+		if !ok {
 			return Level{}
 		}
 		if r.Flow.From == model.Receiver {

@@ -125,7 +125,7 @@ func shortestTrips(d *model.Document) map[string]float64 {
 func Accounted(rows []Row) (out []Row) {
 	of := func(accounted func(*model.FlowResult) bool) (out []Row) {
 		for _, r := range rows {
-			if r.Flow != nil && accounted(r.Flow) {
+			if accounted(r.Flow) {
 				out = append(out, r)
 			}
 		}
@@ -157,9 +157,6 @@ func Lines(rows []Row) (out []Row) {
 func Receivers(rows []Row) []Row {
 	var out []Row
 	for _, r := range rows {
-		if r.Flow == nil {
-			continue
-		}
 		whole := r.Flow
 		for i := range whole.Receivers {
 			one := &whole.Receivers[i]

@@ -105,7 +105,7 @@ func search(get func(*Search) float64) value {
 
 // throughputBits is payload, in bit/s.
 func throughputBits(r Row) float64 {
-	if r.Search == nil || r.Flow == nil {
+	if r.Search == nil {
 		return none
 	}
 	return r.Search.Throughput * 8 * float64(r.Flow.PayloadBytes)

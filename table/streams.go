@@ -15,7 +15,7 @@ type Mix struct {
 func Mixes(rows []Row) []Row {
 	var out []Row
 	for _, r := range rows {
-		if r.Flow == nil || r.Flow.TCP == nil {
+		if r.Flow.TCP == nil {
 			continue
 		}
 		got, all := map[string]float64{}, 0.0

@@ -16,9 +16,6 @@ type Window struct {
 // time between: rates, losses and packets, from the series of whole seconds. A
 // window in which nothing was heard has none.
 func Windows(r Row, cuts []float64) []Row {
-	if r.Flow == nil {
-		return nil
-	}
 	sent, received := FlowSeries(r, "send_pps"), FlowSeries(r, "receive_pps")
 	goodput, lost := FlowSeries(r, "goodput_bps"), FlowSeries(r, "lost_pps")
 	if len(lost.Values) == 0 {
