@@ -169,7 +169,10 @@ func refusedSizes(rows []table.Row) []Finding {
 const everySize = "every size"
 
 // Curves lays rows out by size: each condition is a curve.
-func Curves(rows []table.Row) table.Layout { return table.Lay(rows, "payload_bytes", "frame_bytes") }
+func Curves(rows []table.Row) table.Layout {
+	size := table.KeyOf("payload_bytes")
+	return table.LayBy(rows, table.Vary(rows, size.Name, "frame_bytes"), []table.Key{size})
+}
 
 func curve(name string, sizes []table.Group) []Finding {
 	fast, wide := largest(sizes, "receive_pps"), largest(sizes, "goodput_bps")

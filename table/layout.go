@@ -41,11 +41,8 @@ func Vary(rows []Row, but ...string) []Key {
 // Settled groups rows by all that varies: each group is one setting of one flow.
 func Settled(rows []Row) []Group { return By(rows, Vary(rows)...) }
 
-// Lay lays out rows by what varies. Without choices by name, the roles of the knobs tell what a user chooses.
-func Lay(rows []Row, choices ...string) Layout {
-	if len(choices) > 0 {
-		return LayBy(rows, Vary(rows, choices...), []Key{KeyOf(choices[0])})
-	}
+// Lay lays out rows by what varies. The roles of the knobs tell what a user chooses.
+func Lay(rows []Row) Layout {
 	var under, choice []Key
 	for _, k := range Vary(rows) {
 		if k.Name == "flow" || model.RoleOf(k.Name).IsCondition() {
