@@ -300,7 +300,7 @@ func (e Effect) size() float64 {
 	if e.Points {
 		return math.Abs(e.Change)
 	}
-	return math.Abs(math.Log(max(e.Ratio(), 0)))
+	return math.Abs(math.Log(max(1+e.Change, 0)))
 }
 
 // phrase names an effect with its figures: "Goodput -78 %, at 64 B (21 Mbit/s against 97 Mbit/s)".

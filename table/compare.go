@@ -53,14 +53,6 @@ type Effect struct {
 // MostNeeded is above the most repeats that anybody is told to add, which are 20.
 const MostNeeded = 21
 
-// Ratio is how many times the second sample's middle the first one's is.
-func (e Effect) Ratio() float64 {
-	if e.Points {
-		return math.NaN()
-	}
-	return 1 + e.Change
-}
-
 // Proven reports whether the samples differ beyond chance, however little.
 func (e Effect) Proven() bool { return e.P <= 1-confidence }
 
