@@ -250,10 +250,7 @@ func align(blocks, order []block, values []float64) (out []float64, ok bool) {
 }
 
 func inBlocks(p Pair, a, b []float64) []float64 {
-	other, ok := align(p.B.blocks, p.A.blocks, b)
-	if !ok {
-		return nil
-	}
+	other, _ := align(p.B.blocks, p.A.blocks, b) // which a blocked pool has the same of
 	var out []float64
 	for i := range a {
 		out = append(out, a[i]-other[i])

@@ -322,9 +322,6 @@ func (g Group) Grown() float64 {
 	for _, r := range Usable(g.Rows) {
 		shares = append(shares, grownIn(r))
 	}
-	if len(shares) == 0 {
-		return 0
-	}
 	return median(shares)
 }
 
