@@ -54,15 +54,10 @@ func Figures(d *model.Document) Table {
 	return rowsOf("Figures of each flow", each, columns, why)
 }
 
-// settingColumns shows the levels of keys as files have them. A setting that is a metric, too, such
-// as loss_ratio, is told from what was measured.
+// settingColumns shows the levels of keys as files have them.
 func settingColumns(keys []table.Key) (out []column) {
 	for _, k := range keys {
-		name := k.Name
-		if _, measured := table.FindMetric(name); measured {
-			name = "set_" + name
-		}
-		out = append(out, column{Column{Name: name, Label: k.Label, Unit: k.Unit}, func(g table.Group, _ int) Cell {
+		out = append(out, column{Column{Name: k.Name, Label: k.Label, Unit: k.Unit}, func(g table.Group, _ int) Cell {
 			l := g.Level(k.Name)
 			switch {
 			case !l.Known:
