@@ -3,7 +3,6 @@ package view
 import (
 	"regexp"
 	"slices"
-	"strconv"
 
 	"pelt/finding"
 	"pelt/model"
@@ -160,11 +159,7 @@ func groupLabels(g table.Group) (labels []Label) {
 		if !ok {
 			name = notInLabel.ReplaceAllString(k.Name, "_")
 		}
-		text := l.Text
-		if text == "" {
-			text = strconv.FormatFloat(l.Number, 'f', -1, 64)
-		}
-		labels = append(labels, Label{name, text})
+		labels = append(labels, Label{name, l.String()})
 	}
 	return labels
 }
