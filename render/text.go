@@ -185,9 +185,7 @@ func (t *texter) step(s view.Step, head string) []string {
 		return lines
 	}
 	last := len(lines) - 1
-	if s.Text == "" {
-		lines[last] = head + command
-	} else if plain.Width(lines[last])+2+plain.Width(command) <= t.Width {
+	if plain.Width(lines[last])+2+plain.Width(command) <= t.Width {
 		lines[last] += "  " + command
 	} else {
 		lines = append(lines, "  "+command) // never cut: it is to be copied
