@@ -36,13 +36,10 @@ type FlowSoFar struct {
 
 func (f FlowSoFar) Lost() uint64 { return f.Attempted - min(f.Received, f.Attempted) }
 
-// SoFar reports whether a result is that of a trial of which only checkpoints are
-// left, see Unfinished: how its hosts were observed, in which seconds packets were
-// lost and what their counters did comes with a trial's end, and is not in it.
-func (r Result) SoFar() bool { return r.State == Aborted && r.Why.Has(StillOpen) }
-
 // Unfinished is the result of a trial of which only checkpoints are left; they are
-// in the order they were made. It is aborted.
+// in the order they were made. It is aborted: how its hosts were observed, in which
+// seconds packets were lost and what their counters did comes with a trial's end, and
+// is not in it.
 func Unfinished(list []Checkpoint) Result {
 	last := list[len(list)-1]
 	r := Result{Cell: last.Cell, Repeat: last.Repeat, Started: last.Started, State: Aborted,

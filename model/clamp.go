@@ -27,7 +27,6 @@ const (
 	maxSites  = 4096 // as many as a watch's table holds
 	maxSeries = 8192
 	maxValues = 1 << 17
-	maxLine   = 4 * maxTextLength
 	maxNames  = 256     // of a table
 	maxFigure = 1 << 60 // the sum of many is a number still
 )
