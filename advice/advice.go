@@ -21,7 +21,6 @@ import (
 
 // Context is what is known of the flow and of the host that lost the packets.
 type Context struct {
-	Host          string              // node of the line
 	Knobs         []model.HostSetting // of that host
 	RatePPS       float64             // of the whole flow
 	Streams       int                 // each has a socket of its own; 0 means 1
@@ -31,9 +30,9 @@ type Context struct {
 	BurstPackets  int                 // the most that were sent in one go; 0 unknown
 }
 
-// ContextOf is what the result of a flow tells of its losses at a host.
-func ContextOf(f *model.FlowResult, host string) Context {
-	return Context{Host: host, RatePPS: f.SendPPS, Streams: f.Streams, PayloadBytes: f.PayloadBytes,
+// ContextOf is what the result of a flow tells of its losses.
+func ContextOf(f *model.FlowResult) Context {
+	return Context{RatePPS: f.SendPPS, Streams: f.Streams, PayloadBytes: f.PayloadBytes,
 		BufferBytes: f.ReceiveBufferBytes, TruesizeBytes: f.TruesizeBytes, BurstPackets: f.BurstMax}
 }
 

@@ -151,7 +151,7 @@ func (ask Ask) ofLine(doc model.Document, f model.FlowResult, line model.Line, o
 
 // of makes the advice for one line anew, where enough is known, or takes that of the run.
 func (ask Ask) of(doc model.Document, f model.FlowResult, line model.Line, ours bool) []model.Advice {
-	c := ContextOf(&f, line.Host)
+	c := ContextOf(&f)
 	if ask.RatePPS > 0 {
 		c.RatePPS = ask.RatePPS
 	}

@@ -83,7 +83,7 @@ func addObserved(r *model.Result, all []seen) {
 func advise(r *model.FlowResult, path []ledger.Node) {
 	for i := range r.Ledger.Lines {
 		line := &r.Ledger.Lines[i]
-		c := advice.ContextOf(r, line.Host)
+		c := advice.ContextOf(r)
 		for _, s := range path {
 			if s.Name == line.Host && s.Observation != nil {
 				c.Knobs = s.Observation.Knobs

@@ -10,7 +10,6 @@ const allLists = 256 << 20
 
 // open is a trial whose part is being read.
 type open struct {
-	trial   uint32
 	at      int // in the document
 	flows   map[uint16]*flow
 	dropped map[uint16]uint64 // as streams that have ended told
@@ -79,7 +78,7 @@ func Read(r *record.Reader) (Document, error) {
 }
 
 func begin(d *Document, t *record.Trial, room int) *open {
-	o := &open{trial: t.Trial, at: len(d.Trials), flows: map[uint16]*flow{}, dropped: map[uint16]uint64{},
+	o := &open{at: len(d.Trials), flows: map[uint16]*flow{}, dropped: map[uint16]uint64{},
 		lists: min(len(t.Flows)*model.MaxMarksBytes, room/2)}
 	for _, f := range t.Flows {
 		o.flows[f.Flow] = newFlow(f, o.lists/len(t.Flows))
