@@ -3,7 +3,6 @@ package finding
 import (
 	"maps"
 	"math"
-	"slices"
 
 	"pelt/model"
 	"pelt/plan"
@@ -101,7 +100,8 @@ func OfRuns(runs []*model.Document) []Finding {
 	return applied(RowsOfRuns(runs), func(rows []table.Row) []Finding { return overRuns(runs, rows) })
 }
 
-// Failed counts the trials that are not valid and that an answer of the run lacks, and how many there are.
+// Failed counts the trials that are not valid and that an answer of the run lacks, and how many there are. Those that
+// were cut count as none.
 func Failed(d *model.Document) (failed, trials int) {
 	found := map[string]bool{} // a rate for each goal, by the cell of the flood
 	if KindOf(d).Searches {
@@ -111,9 +111,13 @@ func Failed(d *model.Document) (failed, trials int) {
 			found[key] = (before || !known) && !math.IsNaN(r.Search.Throughput)
 		}
 	}
-	rest := *d
-	rest.Results = slices.DeleteFunc(slices.Clone(d.Results), func(r model.Result) bool {
-		return r.State == model.Invalid && found[r.Cell.Key()]
-	})
-	return rest.Failed()
+	var rows []table.Row
+	for i := range d.Results {
+		r := &d.Results[i]
+		if !r.Cell.Searching() && !r.Unkept() && (r.State != model.Invalid || !found[r.Cell.Key()]) {
+			rows = append(rows, table.Row{Doc: d, Trial: r})
+		}
+	}
+	valid, invalid, _ := table.Group{Rows: rows}.Trials()
+	return invalid, valid + invalid
 }

@@ -1,8 +1,6 @@
 package model
 
-import (
-	"strings"
-)
+import "strings"
 
 const (
 	MaxBytes    = 1 << 50
@@ -117,25 +115,4 @@ type TCPStream struct {
 	Retransmits   uint64  `json:"retransmits"`
 	// GoodputBPS is over the time in which all streams ran.
 	GoodputBPS float64 `json:"goodput_bps"`
-}
-
-// Failed counts the trials that are invalid and that no other try made good, and how
-// many there are that ended, whatever tries they took.
-func (d Document) Failed() (failed, trials int) {
-	tried := map[string]bool{} // by cell and repeat; true: in vain
-	for _, r := range d.Results {
-		if r.Cell.Searching() || r.Unkept() {
-			continue
-		}
-		at := r.Cell.TrialName(r.Repeat)
-		if _, before := tried[at]; r.State == Valid || r.State == Invalid && !before {
-			tried[at] = r.State == Invalid
-		}
-	}
-	for _, inVain := range tried {
-		if inVain {
-			failed++
-		}
-	}
-	return failed, len(tried)
 }

@@ -20,28 +20,3 @@ func TestFlowsOfTransfers(t *testing.T) {
 		t.Errorf("streams carry %v with %v", parts, controls)
 	}
 }
-
-func TestTrialsThatFailed(t *testing.T) {
-	at := func(control string, repeat int, state State) Result {
-		return Result{Cell: Cell{"control": Word(control)}, Repeat: repeat, State: state}
-	}
-	d := Document{Results: []Result{
-		at("bbr", 0, Invalid), at("bbr", 0, Valid), at("bbr", 1, Invalid), at("bbr", 1, Invalid), at("bbr", 1, Invalid),
-		at("cubic", 0, Valid), at("cubic", 0, Invalid), at("cubic", 1, Aborted),
-	}}
-	if failed, trials := d.Failed(); failed != 1 || trials != 3 {
-		t.Errorf("%d of %d failed, want 1 of 3", failed, trials)
-	}
-	for _, c := range []struct {
-		share  float64
-		why    string
-		failed int
-	}{{1, SenderCoreFull, 2}, {1.5, SenderCoreFull, 1}, {1.5, HostSlept, 2}} { // a sender need not keep more than the path carries
-		load := d
-		load.Results = append(slices.Clone(d.Results),
-			Result{Cell: Cell{"load_ratio": Number(c.share)}, State: Invalid, Why: Reasons{{Code: c.why}}})
-		if failed, _ := load.Failed(); failed != c.failed {
-			t.Errorf("a load of %v, %s: %d failed, want %d", c.share, c.why, failed, c.failed)
-		}
-	}
-}
