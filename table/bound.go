@@ -16,15 +16,10 @@ type Bound struct {
 	change  float64 // a ratio
 }
 
-// BoundError is a bound that cannot be read: what was typed, and what to type.
-type BoundError struct{ Text, Want string }
-
-func (e *BoundError) Error() string { return fmt.Sprintf("%q: %s", e.Text, e.Want) }
-
-// ParseBound reads "goodput < -5%" and the like. Its error is a *BoundError.
+// ParseBound reads "goodput < -5%" and the like. Its error says what was typed, and what to type.
 func ParseBound(text string) (Bound, error) {
 	wrong := func(format string, args ...any) (Bound, error) {
-		return Bound{}, &BoundError{text, fmt.Sprintf(format, args...)}
+		return Bound{}, fmt.Errorf("%q: %s", text, fmt.Sprintf(format, args...))
 	}
 	at := strings.IndexAny(text, "<>")
 	if at < 0 {
