@@ -64,10 +64,15 @@ func queueName(l words.Language, q model.Queue) string {
 
 // said is the cause of a pacing line.
 func said(r table.Row, p model.PacingLine) string {
-	if p.Cause == model.PacingBackpressure {
+	switch p.Cause {
+	case model.PacingBackpressure:
 		return r.Sayf("held back by %s", holder(r, p))
+	case model.PacingLate:
+		return r.Say("late: the sender gave them up")
+	case model.PacingQuiet:
+		return r.Say("not sent: the receiver no longer answered")
 	}
-	return r.Say(p.String())
+	return p.Cause // of another version
 }
 
 // longestHolder is what made the senders of valid trials wait longest.

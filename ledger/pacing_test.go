@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"fmt"
 	"testing"
 
 	"pelt/model"
@@ -19,8 +20,13 @@ func TestPacingLines(t *testing.T) {
 	waiting.QueuedPackets = 200
 	other := tbf
 	other.Interface, other.QueuedPackets = "eth1", 900
-	const unnamed = "backpressure: send buffer full, 212992 B"
-	const named = "backpressure: tbf on eth0, 50 Mbit/s"
+	const unnamed, named = "a send buffer of 212992 B", "tbf on eth0"
+	holder := func(l model.PacingLine) string {
+		if l.Queue != nil {
+			return l.Queue.Kind + " on " + l.Queue.Interface
+		}
+		return fmt.Sprintf("a send buffer of %d B", l.BufferBytes)
+	}
 	for _, c := range []struct {
 		name string
 		seen *model.Observation
@@ -42,7 +48,7 @@ func TestPacingLines(t *testing.T) {
 			Nodes: []Node{{Name: "sender", Observation: c.seen, Out: c.out}, {Name: "receiver"}}}
 		account := Balance(in)
 		if len(account.Pacing) != 2 || account.Pacing[0].Cause != model.PacingLate || account.Pacing[0].Packets != 10 ||
-			account.Pacing[1].Packets != 20 || account.Pacing[1].String() != c.want {
+			account.Pacing[1].Packets != 20 || holder(account.Pacing[1]) != c.want {
 			t.Errorf("%s: %v, want 10 late and 20 as %q", c.name, account.Pacing, c.want)
 		}
 		if account.Lost != 0 || len(account.Lines) != 0 {
@@ -55,7 +61,7 @@ func TestPacingLines(t *testing.T) {
 			account := Balance(in)
 			if len(account.Pacing) != lines || lines > 0 &&
 				(account.Pacing[0].Packets != 0 || account.Pacing[0].HeldS != held ||
-					account.Pacing[0].String() != c.want) {
+					holder(account.Pacing[0]) != c.want) {
 				t.Errorf("%s: a flood that waited %v of 10 s has %v, want %d lines of %q", c.name, held,
 					account.Pacing, lines, c.want)
 			}

@@ -1,10 +1,6 @@
 package model
 
-import (
-	"net/netip"
-
-	"pelt/unit"
-)
+import "net/netip"
 
 // Tuple names the two UDP ports of one stream as one host sees them; NAT on the path may change them.
 type Tuple struct {
@@ -131,15 +127,6 @@ type Queue struct {
 	Dropped       uint64 `json:"dropped,omitempty"`     // packets over the trial
 	// EarlyDropped of them were dropped to have their sender slow down, not for want of room.
 	EarlyDropped uint64 `json:"early_dropped,omitempty"`
-}
-
-// String names the queue and its interface: "tbf on eth0, 50 Mbit/s".
-func (q Queue) String() string {
-	text := q.Kind + " on " + q.Interface
-	if q.RateBPS > 0 {
-		text += ", " + unit.BPS.Exact(q.RateBPS)
-	}
-	return text
 }
 
 // Counter is the name of one of the queue's counters.

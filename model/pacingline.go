@@ -1,11 +1,6 @@
 package model
 
-import (
-	"fmt"
-	"slices"
-
-	"pelt/unit"
-)
+import "slices"
 
 // Causes of packets that were planned and not attempted.
 const (
@@ -27,28 +22,22 @@ type PacingLine struct {
 	Evidence    []Evidence `json:"evidence,omitempty"`
 }
 
-// String is the line's cause: "backpressure: tbf on eth0, 50 Mbit/s".
-func (l PacingLine) String() string {
-	switch {
-	case l.Cause == PacingLate:
-		return "late: the sender gave them up"
-	case l.Cause == PacingQuiet:
-		return "not sent: the receiver no longer answered"
-	case l.Cause == PacingBackpressure && l.Queue != nil:
-		return "backpressure: " + l.Queue.String()
-	case l.Cause == PacingBackpressure && l.BufferBytes > 0:
-		return fmt.Sprintf("backpressure: send buffer full, %s", unit.FormatSize(l.BufferBytes))
-	case l.Cause == PacingBackpressure:
-		return "backpressure: send buffer full"
+// alike reports whether two lines are of one cause, host and queue, or of one cause, host and size of the send buffer.
+func (l PacingLine) alike(o PacingLine) bool {
+	queue := func(l PacingLine) (q Queue) {
+		if l.Queue != nil {
+			q = Queue{Interface: l.Queue.Interface, Kind: l.Queue.Kind, RateBPS: l.Queue.RateBPS}
+		}
+		return q
 	}
-	return l.Cause
+	return l.Cause == o.Cause && l.Host == o.Host && l.BufferBytes == o.BufferBytes && queue(l) == queue(o)
 }
 
 // JoinPacing adds up the pacing lines of several ledgers: one line for each
 // cause, host and queue. Evidence is each trial's own, and is left out.
 func JoinPacing(lists ...[]PacingLine) (sum []PacingLine) {
 	for _, l := range slices.Concat(lists...) {
-		i := slices.IndexFunc(sum, func(s PacingLine) bool { return s.Host == l.Host && s.String() == l.String() })
+		i := slices.IndexFunc(sum, l.alike)
 		if i < 0 {
 			l.Evidence = nil
 			sum = append(sum, l)

@@ -281,20 +281,13 @@ func (g Group) planned() (packets float64) {
 
 // heldBack reports whether what is selected held a share of the schedule back that counts.
 func (g Group) heldBack(is func(model.PacingLine) bool) bool {
-	held := map[string]float64{}
+	var lists [][]model.PacingLine
 	for _, r := range Usable(g.Rows) {
-		for _, l := range r.Flow.Ledger.Pacing {
-			if l.Cause == model.PacingBackpressure && is(l) {
-				held[l.String()] += float64(l.Packets)
-			}
-		}
+		lists = append(lists, r.Flow.Ledger.Pacing)
 	}
-	for _, n := range held {
-		if n >= Lossless*g.planned() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(model.JoinPacing(lists...), func(l model.PacingLine) bool {
+		return l.Cause == model.PacingBackpressure && is(l) && float64(l.Packets) >= Lossless*g.planned()
+	})
 }
 
 // A queue on the path has grown if this share of the packets was in it when the sender stopped, and the last of them
