@@ -12,7 +12,7 @@ func sampleDocument() Document {
 	loss, core := 0.001, 3
 	return Document{
 		Format: RunFormat, ID: "20261121-0741-k3f", Started: time.Date(2026, 11, 21, 7, 41, 0, 0, time.UTC),
-		Tool: Tool{Version: "1"}, Plan: samplePlan(func(p *Plan) { p.Limits.MaxLossRatio = &loss }),
+		Tool: Tool{Version: "1"}, Plan: samplePlan(func(p *Plan) { p.MaxLossRatio = &loss }),
 		Host: []Host{{Node: Sender, Name: "a", Cores: 2}},
 		Results: []Result{{
 			Cell: Cell{"payload_bytes": Number(64), "direction": Word("up")}, State: Valid,

@@ -74,7 +74,7 @@ var knobs = []Knob{
 	{Name: "seed", Flag: "seed", Kind: OneText, Unit: unit.Count, in: func(p *Plan) any { return &p.Design.Seed },
 		Help: "seed of all random choices"},
 	{Name: "max_loss_ratio", Flag: "max-loss", Unit: unit.Ratio, High: 1,
-		in:   func(p *Plan) any { return &p.Limits.MaxLossRatio },
+		in:   func(p *Plan) any { return &p.MaxLossRatio },
 		Help: "exit code 3 if a combination loses more: 0.1%; in ndr the goals: 0,0.5%"},
 	{Name: "family", Flag: "family", Unit: unit.Count, Low: 4, High: 6, of: func(f *Flow) any { return &f.Family },
 		Help: "IP version: 4 or 6 (default: what the target has)"},

@@ -43,8 +43,9 @@ type Plan struct {
 	Design    Design   `json:"design"`
 	Timing    Timing   `json:"timing"`
 	Engine    string   `json:"engine"` // auto, udp, xdp, or xdp:udp and the like: the sender's and the receiver's
-	Limits    Limits   `json:"limits,omitzero"`
-	Drops     DropMode `json:"drops,omitempty"` // how closely drops are watched; "" means as closely as the hosts can
+	// MaxLossRatio is what a combination may lose: else a run ends with exit code 3. nil: any share.
+	MaxLossRatio *float64 `json:"max_loss_ratio,omitempty"`
+	Drops        DropMode `json:"drops,omitempty"` // how closely drops are watched; "" means as closely as the hosts can
 	// DUT is a router under test that is watched: from this host, which asks it over
 	// ssh, ssh://[USER@]HOST[:PORT], or "lab" for a lab's own.
 	DUT string `json:"dut,omitempty"`
@@ -163,11 +164,6 @@ func (t Timing) Patience() time.Duration { return seconds(t.PatienceSeconds) }
 func (t Timing) Quiet() time.Duration { return seconds(t.QuietSeconds) }
 
 func seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
-
-// Limits turn a finished run into pass or fail (exit code 3).
-type Limits struct {
-	MaxLossRatio *float64 `json:"max_loss_ratio,omitempty"`
-}
 
 // Source is the local address of a stream of the end that calls; the zero address leaves it to the system.
 func (f Flow) Source(stream int) netip.Addr {

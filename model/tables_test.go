@@ -121,7 +121,7 @@ func TestNoNumbers(t *testing.T) {
 		for name, change := range map[string]func(*Plan){
 			"links[0].delay_s: want 0 s to 1 min": func(p *Plan) { p.Links = []Link{{DelaySeconds: v}} },
 			"measure_s: want 10 ms to 7 d":        func(p *Plan) { p.Timing.MeasureSeconds = v },
-			"max_loss_ratio: want 0 % to 100 %":   func(p *Plan) { p.Limits.MaxLossRatio = &v },
+			"max_loss_ratio: want 0 % to 100 %":   func(p *Plan) { p.MaxLossRatio = &v },
 			"factors[0].levels[0]: want a whole number": func(p *Plan) {
 				p.Factors = []Factor{{"streams", []Value{Number(v)}}}
 			},

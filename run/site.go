@@ -260,7 +260,7 @@ func (s *site) hosts() (hosts []model.Host) {
 // check checks before anything is sent or stored that every host allows all trials, and can
 // use the congestion controls that they compare.
 func (s *site) check(ctx context.Context, plan model.Plan) error {
-	s.searches, s.judged, s.floods = plan.Design.Search != nil, plan.Limits.MaxLossRatio != nil, plan.Flows[0].Rate
+	s.searches, s.judged, s.floods = plan.Design.Search != nil, plan.MaxLossRatio != nil, plan.Flows[0].Rate
 	var trials []model.Trial
 	for _, cell := range plan.Cells() {
 		t, err := plan.Trial(cell, 0)

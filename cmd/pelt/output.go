@@ -240,7 +240,7 @@ func judge(doc *model.Document) (code exitCode, why string) {
 	if invalid, trials := finding.Failed(doc); invalid > 0 {
 		return exitInvalid, l.Sayf("pelt: invalid trials: %d of %d; the report says why", invalid, trials)
 	}
-	if most := doc.Plan.Limits.MaxLossRatio; most != nil {
+	if most := doc.Plan.MaxLossRatio; most != nil {
 		if broken := finding.TooLossy(table.Unsearched(table.Rows(finding.Joined(doc))), *most); len(broken) > 0 {
 			var texts []string
 			for _, f := range broken {
