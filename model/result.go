@@ -142,7 +142,7 @@ type Outage struct {
 type LinkResult struct {
 	From       string   `json:"from"` // nodes
 	To         string   `json:"to"`
-	Backend    string   `json:"backend,omitempty"`    // user, or tbf in lab link show; "" in runs of before: user
+	Backend    string   `json:"backend,omitempty"`    // user, or tbf in lab link show
 	Seed       uint64   `json:"seed,omitempty"`       // 0: its draws cannot be had again
 	Frames     uint64   `json:"frames"`               // that came to the link
 	Passed     *uint64  `json:"passed,omitempty"`     // of them; nil is unknown, here and below
@@ -472,9 +472,8 @@ type Advice struct {
 	Note    Doubts `json:"note,omitempty"` // what else it touches; what to do if it is not the limit
 }
 
-// Proposes reports whether the setting is to be changed. Old files have the present value as the new one
-// where it is not the limit.
-func (a Advice) Proposes() bool { return a.Value != "" && a.Value != a.Present }
+// Proposes reports whether the setting is to be changed.
+func (a Advice) Proposes() bool { return a.Value != "" }
 
 // RoleFact is the role of a setting or a level that decided the cause of a line.
 const RoleFact = "fact"
