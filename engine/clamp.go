@@ -56,22 +56,15 @@ func (r *Report) Clamp(t model.Timing) {
 		s.Refused, s.Errnos = atMost(s.Refused, len(s.Streams)), atMost(s.Errnos, maxErrnos)
 		s.ICMP = atMost(s.ICMP, maxICMP)
 		for i, e := range s.ICMP {
-			s.ICMP[i] = model.ICMPErrors{From: model.Clip(e.From), What: model.Clip(e.What), Packets: e.Packets,
-				Of: slices.DeleteFunc(atMost(e.Of, maxQuoted), func(x model.Span) bool {
-					return x.Stream < 0 || x.Stream >= len(s.Streams) || x.Count != 1
-				})}
-		}
-		if s.Peer != nil {
-			s.Peer.Program = model.Clip(s.Peer.Program)
+			s.ICMP[i].Of = slices.DeleteFunc(atMost(e.Of, maxQuoted), func(x model.Span) bool {
+				return x.Stream < 0 || x.Stream >= len(s.Streams) || x.Count != 1
+			})
 		}
 		s.Silent, s.Moved = min(max(s.Silent, 0), len(s.Streams)), clampMoves(s.Moved)
 	}
 	if in := r.Receive; in != nil {
 		if in.TCP != nil {
 			in.TCP.PerStream = atMost(in.TCP.PerStream, model.MaxStreams)
-		}
-		if in.Peer != nil {
-			in.Peer.Program = model.Clip(in.Peer.Program)
 		}
 		in.Missing, in.Moved = atMost(in.Missing, model.MaxStreams), clampMoves(in.Moved)
 		in.Tally.PerStep, in.Tally.StepBytes = atMost(in.Tally.PerStep, steps), atMost(in.Tally.StepBytes, steps)

@@ -24,6 +24,7 @@ func TestClamp(t *testing.T) {
 		model.Reasons{{Code: texts[0], Text: texts[0]}}, 1000),
 		CPU: model.CPU{ThreadRatio: math.NaN(), HostRatio: 7},
 		Send: &SendReport{Streams: []uint64{5}, Errnos: texts, Errors: maps.Clone(wild), Unsent: wild, PerStep: long,
+			ICMP: []model.ICMPErrors{{From: texts[0], What: texts[0]}}, Peer: &model.PeerReport{Program: texts[0]},
 			Connections: &model.ConnectionFacts{
 				PerSecond: long, OpenMax: 1 << 60, Ended: strings.Repeat("x", 1<<20),
 				Failed: map[string]uint64{strings.Repeat("y", 1<<20): 1,
@@ -55,6 +56,9 @@ func TestClamp(t *testing.T) {
 	if s := r.Send; len(s.Errors) != maxErrnos || len(s.Unsent) != maxErrnos || s.Errors["ETIMEDOUT"] != 2 ||
 		len(s.Errnos[0]) > 255 {
 		t.Errorf("of wild errors stay %d, %d, names of %d letters", len(s.Errors), len(s.Unsent), len(s.Errnos[0]))
+	}
+	if e := r.Send.ICMP[0]; max(len(e.From), len(e.What), len(r.Send.Peer.Program)) > 255 {
+		t.Errorf("long texts stay: %.300v, %.300v", e, r.Send.Peer)
 	}
 	c := r.Send.Connections
 	if len(c.PerSecond) > 100 || c.OpenMax > model.MaxConnections || len(c.Ended) > 255 || len(c.Failed) != 1 ||
