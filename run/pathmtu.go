@@ -83,7 +83,7 @@ func (s *site) wholePayload(mtus []model.PathMTU) (payload int, said model.Reaso
 	}
 	if payload == 0 {
 		return 0, nil, refuse("--payload", "mtu: path MTU unknown: %s; give the size as a number",
-			finding.Why(model.Reasons(unknown.Why)))
+			&finding.Fault{Reason: model.Reason{Code: model.Several, Of: unknown.Why}})
 	}
 	return payload, append(said, model.NewReason(model.PayloadGuess, "payload_bytes", float64(payload))), nil
 }
