@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
@@ -34,17 +33,13 @@ import (
 // inject sends frames into the cable from near, as some other host would.
 func (b *bed) inject(frames ...[]byte) {
 	b.T.Helper()
+	to := &unix.SockaddrLinklayer{Ifindex: b.near.Index("va"), Halen: 6}
 	b.near.Must(func() error {
-		link, err := netlink.LinkByName("va")
-		if err != nil {
-			return err
-		}
 		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
 			return err
 		}
 		defer unix.Close(fd)
-		to := &unix.SockaddrLinklayer{Ifindex: link.Attrs().Index, Halen: 6}
 		for _, f := range frames {
 			if err := unix.Sendto(fd, f, 0, to); err != nil {
 				return err
@@ -58,13 +53,7 @@ func (b *bed) inject(frames ...[]byte) {
 func (b *bed) frame(from, to netip.AddrPort, h engine.Header, payload int) []byte {
 	b.T.Helper()
 	s := shape{from: from, to: to, payloadBytes: payload}
-	b.far.Must(func() error {
-		link, err := netlink.LinkByName("vb")
-		if err == nil {
-			copy(s.target[:], link.Attrs().HardwareAddr)
-		}
-		return err
-	})
+	copy(s.target[:], b.far.Hardware("vb"))
 	f := s.layOut()
 	udp := f[s.headerBytes()-udpBytes : s.headerBytes()+payload]
 	engine.PutHeader(udp[udpBytes:], h)
@@ -251,23 +240,13 @@ func TestNothingStays(t *testing.T) {
 		flow: model.Flow{Rate: unit.PacketRate(1000)}}); err != nil {
 		t.Fatal(err)
 	}
-	attached := func() (now bool) {
-		b.far.Must(func() error {
-			link, err := netlink.LinkByName("vb")
-			if err == nil {
-				now = link.Attrs().Xdp.Attached
-			}
-			return err
-		})
-		return now
-	}
-	if !attached() {
+	if !b.far.HasProgram("vb") {
 		t.Error("the program left its interface with the flow; the next one would have to attach it again")
 	}
 	if err := b.engines[b.far].xdp.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if attached() {
+	if b.far.HasProgram("vb") {
 		t.Error("the program is still on its interface")
 	}
 }
