@@ -23,13 +23,13 @@ func Balance(t testing.TB, o engine.Order, send, receive engine.Report) {
 			t.Errorf("%s: %d, want %d", what, sum, whole)
 		}
 	}
-	equal("attempted by all streams", total(slices.Values(s.Streams)), s.Attempted)
-	equal("attempted in all seconds", total(slices.Values(s.PerStep)), s.Attempted)
-	equal("received in all seconds", total(slices.Values(got.Tally.PerStep)), got.Tally.Received)
-	equal("bytes received in all seconds", total(slices.Values(got.Tally.StepBytes)), got.Tally.Bytes)
-	refused := total(maps.Values(s.Errors))
+	equal("attempted by all streams", Total(slices.Values(s.Streams)), s.Attempted)
+	equal("attempted in all seconds", Total(slices.Values(s.PerStep)), s.Attempted)
+	equal("received in all seconds", Total(slices.Values(got.Tally.PerStep)), got.Tally.Received)
+	equal("bytes received in all seconds", Total(slices.Values(got.Tally.StepBytes)), got.Tally.Bytes)
+	refused := Total(maps.Values(s.Errors))
 	if o.Flow.Protocol != model.TCP { // there an error is of a stream
-		equal("accepted, refused and not taken", s.Accepted+refused+total(maps.Values(s.Unsent)), s.Attempted)
+		equal("accepted, refused and not taken", s.Accepted+refused+Total(maps.Values(s.Unsent)), s.Attempted)
 		equal("bytes received", got.Tally.Bytes, got.Tally.Received*uint64(o.Flow.PayloadBytes))
 	}
 	if s.Attempted+s.Late+s.Held+s.SlotsSilent > s.Planned || len(s.Streams) != o.Flow.Streams {
@@ -118,8 +118,8 @@ func active(streams []uint64) (n int) {
 	return n
 }
 
-// total adds up.
-func total(all func(yield func(uint64) bool)) (sum uint64) {
+// Total adds up.
+func Total(all func(yield func(uint64) bool)) (sum uint64) {
 	for n := range all {
 		sum += n
 	}

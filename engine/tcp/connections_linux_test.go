@@ -3,6 +3,7 @@ package tcp
 import (
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -61,11 +62,7 @@ func TestClockConnectionRate(t *testing.T) {
 			if x.SetUp == nil || x.SetUp.Count != x.Established || !(x.SetUp.P50 > 0 && x.SetUp.Max < 2e9) {
 				t.Errorf("set-up times: %+v", x.SetUp)
 			}
-			sum := uint64(0)
-			for _, n := range x.PerSecond {
-				sum += n
-			}
-			if sum != x.Established || s.Streams[0] == 0 || s.Streams[1] == 0 {
+			if enginetest.Total(slices.Values(x.PerSecond)) != x.Established || s.Streams[0] == 0 || s.Streams[1] == 0 {
 				t.Errorf("each second %v, streams %v; want a sum of %d from both", x.PerSecond, s.Streams,
 					x.Established)
 			}
@@ -186,20 +183,13 @@ func TestConnectionsKept(t *testing.T) {
 					r.Tally.Received, most)
 			}
 			if x.Failed[c.errno] == 0 || !strings.Contains(x.Ended, c.errno) || x.HostLimit ||
-				s.Attempted != x.Established+sumOf(x.Failed) {
+				s.Attempted != x.Established+enginetest.Total(maps.Values(x.Failed)) {
 				t.Errorf("failed %v of %d attempts, ended because %q (this host's limit: %v)", x.Failed, s.Attempted,
 					x.Ended, x.HostLimit)
 			}
 			p.Close()
 		})
 	}
-}
-
-func sumOf(m map[string]uint64) (n uint64) {
-	for _, v := range m {
-		n += v
-	}
-	return n
 }
 
 // TestConnectionsOfTheHost: what this host cannot hold is not the path's limit.

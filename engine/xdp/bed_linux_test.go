@@ -3,6 +3,7 @@
 package xdp
 
 import (
+	"maps"
 	"net/netip"
 	"testing"
 	"time"
@@ -109,12 +110,7 @@ func (o *outcome) balanced(t *testing.T) uint64 {
 }
 
 // unsent is what the device did not take.
-func (o *outcome) unsent() (n uint64) {
-	for _, k := range o.send.Send.Unsent {
-		n += k
-	}
-	return n
-}
+func (o *outcome) unsent() uint64 { return enginetest.Total(maps.Values(o.send.Send.Unsent)) }
 
 // engines are those of one host.
 type engines struct {

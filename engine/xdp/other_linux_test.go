@@ -350,19 +350,12 @@ func TestForgedLeap(t *testing.T) {
 					t.Errorf("of %d sent and %d forged, of which the backlog dropped %d: %+v", sent, c.foreign,
 						out.Backlog, r)
 				}
-				if sum := total(r.PerStep); sum != r.Received {
+				if sum := enginetest.Total(slices.Values(r.PerStep)); sum != r.Received {
 					t.Errorf("received in all seconds: %d, want %d", sum, r.Received)
 				}
 			})
 		}
 	}
-}
-
-func total(counts []uint64) (sum uint64) {
-	for _, n := range counts {
-		sum += n
-	}
-	return sum
 }
 
 // Whatever comes, the seconds of a stream add up to its distinct packets, and each packet is counted once. The kernel
@@ -443,7 +436,7 @@ func TestSecondsAddUp(t *testing.T) {
 		if n := taken(in); n != came || distinct > fresh {
 			t.Errorf("%d came, %d are counted, %d of %d as distinct", came, n, distinct, fresh)
 		}
-		if sum := total(r.steps.counts); sum != distinct {
+		if sum := enginetest.Total(slices.Values(r.steps.counts)); sum != distinct {
 			t.Errorf("received in all seconds %v: %d, want %d", r.steps.counts, sum, distinct)
 		}
 		if got := r.steps.counts; distinct == fresh && fresh > 0 && !slices.Equal(got, seconds) {
