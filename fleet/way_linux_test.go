@@ -19,9 +19,7 @@ func TestNoWay(t *testing.T) {
 	t.Parallel()
 	const server, server6 = "10.77.1.2", "fd77:0:0:1::2"
 	reject := func(n *netbed.Node, hook *nftables.ChainHook, code byte) {
-		n.Rule(hook, &expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
-			&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_TCP}},
-			&expr.Reject{Type: unix.NFT_REJECT_ICMPX_UNREACH, Code: code})
+		n.Rule(hook, netbed.Of(unix.IPPROTO_TCP, &expr.Reject{Type: unix.NFT_REJECT_ICMPX_UNREACH, Code: code})...)
 	}
 	tunnel := func(n *netbed.Node, far string) { // the server is at its other end
 		n.Must(func() error {

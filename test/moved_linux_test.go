@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/netbed"
@@ -35,10 +34,8 @@ func TestNATGivesOtherPorts(t *testing.T) {
 			t.Parallel()
 			nodes, work := netbed.Chain(t, "client", "router", "server"), t.TempDir()
 			client, router, server := nodes[0], nodes[1], nodes[2]
-			udp := []expr.Any{&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
-				&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_UDP}}}
 			least := netip.AddrPortFrom(netip.MustParseAddr("10.77.1.1"), 10_000)
-			router.Translate(with(udp, netbed.ToSources(least, 29_999)...)...) // each gets a port by chance
+			router.Translate(netbed.Of(unix.IPPROTO_UDP, netbed.ToSources(least, 29_999)...)...) // each gets a port by chance
 			at(server, work).Start("serve", "--code", "tiger-42-amber").Await("pelt curve")
 			near, file, page := at(client, work), filepath.Join(work, "run.json"), filepath.Join(work, "run.html")
 			near.Env = []string{"COLUMNS=80", "PELT_CODE=tiger-42-amber"}

@@ -26,36 +26,19 @@ import (
 	"pelt/model"
 )
 
-// udpPort matches UDP packets by one of their ports; mask picks bits of it. at is 0 for the source's port, 2 for the
-// destination's.
-func udpPort(at uint32, mask, port uint16) []expr.Any {
-	return portOf(unix.IPPROTO_UDP, at, mask, port)
-}
-
-func portOf(protocol byte, at uint32, mask, port uint16) []expr.Any {
-	return []expr.Any{
-		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
-		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{protocol}},
-		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: at, Len: 2},
-		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: 2, Mask: binaryutil.BigEndian.PutUint16(mask),
-			Xor: make([]byte, 2)},
-		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binaryutil.BigEndian.PutUint16(port)},
-	}
-}
-
 // dataPort is where pelt serve takes packets of tests.
 const dataPort = 7359
 
 var (
-	dataPackets = udpPort(2, 0xffff, dataPort)
-	dataAnswers = udpPort(0, 0xffff, dataPort)
+	dataPackets = netbed.OfPort(unix.IPPROTO_UDP, 2, 0xffff, dataPort)
+	dataAnswers = netbed.OfPort(unix.IPPROTO_UDP, 0, 0xffff, dataPort)
 	dropped     = &expr.Verdict{Kind: expr.VerdictDrop}
 	reset       = &expr.Reject{Type: unix.NFT_REJECT_TCP_RST}
 	refused     = &expr.Reject{Type: unix.NFT_REJECT_ICMPX_UNREACH, Code: unix.NFT_REJECT_ICMPX_PORT_UNREACH}
 )
 
 // calls matches segments of TCP to a port.
-func calls(port uint16) []expr.Any { return portOf(unix.IPPROTO_TCP, 2, 0xffff, port) }
+func calls(port uint16) []expr.Any { return netbed.OfPort(unix.IPPROTO_TCP, 2, 0xffff, port) }
 
 func with(match []expr.Any, more ...expr.Any) []expr.Any {
 	return append(match[:len(match):len(match)], more...)
@@ -96,7 +79,7 @@ func TestNothingThrough(t *testing.T) {
 			next: "Let the answers of 10.77.1.2 through on 10.77.0.1: they come from UDP port 7359."},
 		{name: "odd source ports die", args: "--streams 8 --source-port 40000 --repeats 1",
 			fault: func(_, router, _ *netbed.Node) {
-				router.Rule(nftables.ChainHookForward, with(with(dataPackets, udpPort(0, 1, 1)...), dropped)...)
+				router.Rule(nftables.ChainHookForward, with(with(dataPackets, netbed.OfPort(unix.IPPROTO_UDP, 0, 1, 1)...), dropped)...)
 			}, want: "4 of 8 streams get nothing through: 10.77.0.2's firewall drops them.", next: "Let UDP port 7359 through on 10.77.0.2.", some: true},
 		{name: "the server's firewall refuses TCP", port: 7401, args: "--proto tcp", fault: func(_, _, server *netbed.Node) {
 			server.Rule(nftables.ChainHookInput, with(calls(7401), reset)...)
@@ -107,7 +90,7 @@ func TestNothingThrough(t *testing.T) {
 		}, want: "Nothing came through to 10.77.1.2: its firewall drops TCP port 7403. All # packets to TCP port 7403 were dropped (table fault, chain hook1).",
 			next: "Let TCP port 7403 through on 10.77.1.2: nft insert rule inet fault hook1 tcp dport 7403 accept"},
 		{name: "the router drops the answers of TCP", port: 7405, args: "--proto tcp", fault: func(_, router, _ *netbed.Node) {
-			router.Rule(nftables.ChainHookForward, with(portOf(unix.IPPROTO_TCP, 0, 0xffff, 7405), dropped)...)
+			router.Rule(nftables.ChainHookForward, with(netbed.OfPort(unix.IPPROTO_TCP, 0, 0xffff, 7405), dropped)...)
 		}, want: "No answer came back from 10.77.1.2: 10.77.1.1's firewall drops the answers. # packets reached 10.77.1.2 on TCP port 7405, and it answered; all # answers were dropped.",
 			next: "Let the answers of 10.77.1.2 through on 10.77.1.1: they come from TCP port 7405."},
 		{name: "the router refuses TCP by a reset", port: 7407, args: "--proto tcp --drops off", fault: func(_, router, _ *netbed.Node) {

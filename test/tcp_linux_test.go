@@ -39,8 +39,7 @@ func TestTCPLosses(t *testing.T) {
 	}{
 		{"a router is silent about its MTU", func(router *netbed.Node) {
 			router.MTU("to-server", 1400)
-			router.Rule(nftables.ChainHookOutput, &expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
-				&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_ICMP}}, dropped)
+			router.Rule(nftables.ChainHookOutput, netbed.Of(unix.IPPROTO_ICMP, dropped)...)
 		}, true, 7421, `# packets: too long for the next link's MTU at 10.77.0.2`,
 			"Nothing came through to 10.77.1.2: the TCP connection opens, but no data arrives. Losses: too long for the " +
 				"next link's MTU at 10.77.0.2.",

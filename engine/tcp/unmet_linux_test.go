@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/nftables"
-	"github.com/google/nftables/binaryutil"
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 
@@ -115,16 +114,11 @@ func TestRefused(t *testing.T) {
 	}
 	// reject answers packets of a source port, 0 of all.
 	reject := func(n *netbed.Node, hook *nftables.ChainHook, kind uint32, port uint16) {
-		mask := binaryutil.BigEndian.PutUint16(0)
+		match := netbed.Of(unix.IPPROTO_TCP)
 		if port > 0 {
-			mask = binaryutil.BigEndian.PutUint16(0xffff)
+			match = netbed.OfPort(unix.IPPROTO_TCP, 0, 0xffff, port)
 		}
-		n.Rule(hook, &expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
-			&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_TCP}},
-			&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Len: 2},
-			&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: 2, Mask: mask, Xor: make([]byte, 2)},
-			&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binaryutil.BigEndian.PutUint16(port)},
-			&expr.Reject{Type: kind, Code: unix.NFT_REJECT_ICMPX_ADMIN_PROHIBITED})
+		n.Rule(hook, append(match, &expr.Reject{Type: kind, Code: unix.NFT_REJECT_ICMPX_ADMIN_PROHIBITED})...)
 	}
 	const message = unix.NFT_REJECT_ICMPX_UNREACH
 	atRouter := func(kind uint32, port uint16) func(_, router, _ *netbed.Node) {

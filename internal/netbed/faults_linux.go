@@ -53,6 +53,21 @@ func (n *Node) Rule(hook *nftables.ChainHook, exprs ...expr.Any) (undo func()) {
 	return func() { n.NFT(func(c *nftables.Conn) { c.FlushChain(HookChain(c, "fault", hook)) }) }
 }
 
+// Of has a rule take packets of one protocol.
+func Of(protocol byte, then ...expr.Any) []expr.Any {
+	return append([]expr.Any{&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{protocol}}}, then...)
+}
+
+// OfPort has a rule take packets of one protocol by one of their ports; mask picks bits of it. at is 0 for the source's
+// port, 2 for the destination's.
+func OfPort(protocol byte, at uint32, mask, port uint16) []expr.Any {
+	return Of(protocol, &expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: at, Len: 2},
+		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: 2, Mask: binaryutil.BigEndian.PutUint16(mask),
+			Xor: make([]byte, 2)},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binaryutil.BigEndian.PutUint16(port)})
+}
+
 // DropFourth drops every fourth sequence at a hook, told by its last byte: 8 B of UDP header and 10 B in.
 func (n *Node) DropFourth(hook *nftables.ChainHook) (undo func()) {
 	n.T.Helper()

@@ -23,8 +23,7 @@ import (
 var countAndDrop = []expr.Any{&expr.Counter{}, &expr.Verdict{Kind: expr.VerdictDrop}}
 
 // udpOnly matches UDP, so that the rule has something to match.
-var udpOnly = []expr.Any{&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
-	&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_UDP}}}
+var udpOnly = netbed.Of(unix.IPPROTO_UDP)
 
 // A rule of a chain that another one jumps to; then another rule while the Reader is open, and one gone. A rule that
 // counts and drops nothing is not read.

@@ -31,12 +31,7 @@ var (
 )
 
 // ofUDP has a rule take UDP only.
-func ofUDP(then ...expr.Any) []expr.Any {
-	return append([]expr.Any{
-		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
-		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_UDP}},
-	}, then...)
-}
+func ofUDP(then ...expr.Any) []expr.Any { return netbed.Of(unix.IPPROTO_UDP, then...) }
 
 // write changes bytes of each UDP packet at a hook, with the checksums that cover them.
 func write(n *netbed.Node, hook *nftables.ChainHook, base expr.PayloadBase, at uint32, value ...byte) (undo func()) {
