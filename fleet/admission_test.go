@@ -14,14 +14,15 @@ import (
 	"pelt/internal/testenv"
 )
 
+func addressesOf(text string) (all []netip.Addr) {
+	for a := range strings.FieldsSeq(text) {
+		all = append(all, netip.MustParseAddr(a))
+	}
+	return all
+}
+
 func TestGuard(t *testing.T) {
 	now := time.Now()
-	list := func(text string) (all []netip.Addr) {
-		for a := range strings.FieldsSeq(text) {
-			all = append(all, netip.MustParseAddr(a))
-		}
-		return all
-	}
 	many := func(g *guard, now time.Time, addresses []netip.Addr) (n int) {
 		for i := range 1000 {
 			if g.begin(addresses[i%len(addresses)], now) != nil {
@@ -40,10 +41,10 @@ func TestGuard(t *testing.T) {
 		{"many addresses", "10.0.0.1 10.0.0.2 192.0.2.3 192.0.2.4 192.0.2.5 2001:db8::6", allGuesses, 2},
 	} {
 		g := &guard{sources: map[netip.Prefix]*allowance{}}
-		if n := many(g, now, list(c.addresses)); n != c.most {
+		if n := many(g, now, addressesOf(c.addresses)); n != c.most {
 			t.Errorf("%s: %d guesses, want %d", c.name, n, c.most)
 		}
-		if n := many(g, now.Add(sourceAgain+time.Millisecond), list(c.addresses)[:1]); n != c.later {
+		if n := many(g, now.Add(sourceAgain+time.Millisecond), addressesOf(c.addresses)[:1]); n != c.later {
 			t.Errorf("%s: %d guesses after %v, want %d", c.name, n, sourceAgain, c.later)
 		}
 	}

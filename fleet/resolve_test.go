@@ -16,12 +16,6 @@ import (
 func TestResolve(t *testing.T) {
 	real := lookup
 	t.Cleanup(func() { lookup = real })
-	list := func(text string) (all []netip.Addr) {
-		for a := range strings.FieldsSeq(text) {
-			all = append(all, netip.MustParseAddr(a))
-		}
-		return all
-	}
 	const dead = ": the name cannot be resolved: no DNS server answered within 5 s; give an address, or mend this host's DNS"
 	for _, c := range []struct {
 		name, host, answer string
@@ -48,14 +42,14 @@ func TestResolve(t *testing.T) {
 						<-ctx.Done()
 						return nil, &net.DNSError{Err: "i/o timeout", Name: host, IsTimeout: true}
 					}
-					return list(c.answer), nil
+					return addressesOf(c.answer), nil
 				}
 				begun := time.Now()
 				got, err := Resolve(t.Context(), c.host, c.family)
 				if took := time.Since(begun); took != c.after {
 					t.Errorf("took %v, want %v", took, c.after)
 				}
-				if err != nil && err.Error() != c.want || err == nil && !reflect.DeepEqual(got, list(c.want)) {
+				if err != nil && err.Error() != c.want || err == nil && !reflect.DeepEqual(got, addressesOf(c.want)) {
 					t.Errorf("got  %v, %v\nwant %s", got, err, c.want)
 				}
 			})
