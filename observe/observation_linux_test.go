@@ -163,15 +163,9 @@ func TestSilentNextHopIsRemembered(t *testing.T) {
 	if err := w.Track(model.Flow{Name: "up", Address: to}, 1, nil); err != nil {
 		t.Fatal(err)
 	}
-	set := func(change func(*netlink.Neigh) error, state int) {
-		sender.Link("eth0", func(l netlink.Link) error {
-			n := netlink.Neigh{LinkIndex: l.Attrs().Index, IP: to.AsSlice(), State: state}
-			return change(&n)
-		})
-	}
-	set(netlink.NeighSet, netlink.NUD_FAILED)
+	sender.Neigh(netlink.NeighSet, "eth0", netlink.Neigh{IP: to.AsSlice(), State: netlink.NUD_FAILED})
 	w.Halt(t.Context())
-	set(netlink.NeighDel, 0)
+	sender.Neigh(netlink.NeighDel, "eth0", netlink.Neigh{IP: to.AsSlice()})
 	routes := w.Report().Routes
 	want := model.Route{Flow: "up", Kind: model.RouteUsable, Interface: "eth0", Device: "veth", MTU: 1500, NoAnswer: true,
 		At: "eth0", Silent: to}

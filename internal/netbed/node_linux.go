@@ -203,10 +203,14 @@ func (n *Node) Route(to netip.Prefix, via netip.Addr) {
 // Neighbour spares an interface ARP or neighbour discovery for an address.
 func (n *Node) Neighbour(name string, a netip.Addr, at net.HardwareAddr) {
 	n.T.Helper()
-	n.Link(name, func(l netlink.Link) error {
-		return netlink.NeighSet(&netlink.Neigh{LinkIndex: l.Attrs().Index, State: unix.NUD_PERMANENT, IP: a.AsSlice(),
-			HardwareAddr: at})
-	})
+	n.Neigh(netlink.NeighSet, name, netlink.Neigh{State: unix.NUD_PERMANENT, IP: a.AsSlice(), HardwareAddr: at})
+}
+
+// Neigh changes what the kernel knows of a neighbour at an interface.
+func (n *Node) Neigh(change func(*netlink.Neigh) error, name string, k netlink.Neigh) {
+	n.T.Helper()
+	k.LinkIndex = n.Index(name)
+	n.Must(func() error { return change(&k) })
 }
 
 // AwaitCarrier waits until the kernel has told everyone that an interface has a carrier, or none.

@@ -115,12 +115,6 @@ func TestSilentNextHopIsRemembered(t *testing.T) {
 	testenv.Tool(t, "ip")
 	all := netbed.Chain(t, "sender", "router", "receiver")
 	at, to := all[1], all[2].IP(false)
-	set := func(change func(*netlink.Neigh) error, state int) {
-		at.Link("to-receiver", func(l netlink.Link) error {
-			n := netlink.Neigh{LinkIndex: l.Attrs().Index, IP: to.AsSlice(), State: state}
-			return change(&n)
-		})
-	}
 	r, err := Open(t.Context(), "router", "the lab", Local(at.Do))
 	if err != nil {
 		t.Fatal(err)
@@ -132,13 +126,13 @@ func TestSilentNextHopIsRemembered(t *testing.T) {
 	}
 	// A kernel with many neighbours sweeps those that failed at any moment, and a busy host answers late.
 	testenv.Await(t, "a silent next hop", func() bool {
-		set(netlink.NeighSet, netlink.NUD_FAILED)
+		at.Neigh(netlink.NeighSet, "to-receiver", netlink.Neigh{IP: to.AsSlice(), State: netlink.NUD_FAILED})
 		w.Halt(t.Context())
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return w.halted[to].NoAnswer
 	})
-	set(netlink.NeighDel, 0)
+	at.Neigh(netlink.NeighDel, "to-receiver", netlink.Neigh{IP: to.AsSlice()})
 	w.Snapshot(model.MomentEnd)
 	routes := w.Report().Routes
 	want := []model.Route{{Flow: "up", Kind: model.RouteUsable, Interface: "to-receiver", MTU: 1500, NoAnswer: true},
