@@ -2,7 +2,6 @@ package udp
 
 import (
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,20 +75,7 @@ func TestOddBuffers(t *testing.T) {
 // meek is this machine for a program that may not go beyond the limits of buffers.
 type meek struct{}
 
-func (meek) Do(f func() error) error {
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with its lack of rights
-		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-		var none [2]unix.CapUserData
-		if err := unix.Capset(&header, &none[0]); err != nil {
-			done <- err
-			return
-		}
-		done <- f()
-	}()
-	return <-done
-}
+func (meek) Do(f func() error) error { return testenv.WithoutRights(f) }
 
 // A buffer is short from net.core.rmem_max on, of which the kernel accounts twice as much.
 func TestShortBuffers(t *testing.T) {

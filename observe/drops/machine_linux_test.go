@@ -101,22 +101,13 @@ func drops(t *testing.T) (stop func()) {
 // Without rights there is one line, and nothing is left behind.
 func TestDenied(t *testing.T) {
 	machine(t) // the library of BPF asks what the kernel can do only once, and takes a refusal for a kernel that cannot
-	result := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with its lack of rights
-		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-		var none [2]unix.CapUserData
-		if err := unix.Capset(&header, &none[0]); err != nil {
-			result <- err
-			return
-		}
+	err := testenv.WithoutRights(func() error {
 		m, err := Open(Verdicts)
 		if err == nil {
 			_ = m.Close()
 		}
-		result <- err
-	}()
-	err := <-result
+		return err
+	})
 	var e *Error
 	if !errors.As(err, &e) || e.Reason.Code != model.NoRights || strings.Contains(e.Error(), "\n") ||
 		!errors.Is(err, unix.EPERM) {
