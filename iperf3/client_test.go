@@ -45,11 +45,9 @@ type server struct {
 
 func newServer(t *testing.T) *server {
 	t.Helper()
-	port, err := testenv.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := testenv.Port(t)
 	s := &server{t: t, at: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port)), reply: []byte("6789"), next: 1}
+	var err error
 	if s.control, err = net.ListenTCP("tcp", net.TCPAddrFromAddrPort(s.at)); err != nil {
 		t.Fatal(err)
 	}

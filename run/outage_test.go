@@ -18,15 +18,7 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 // A soak whose far host was away goes on when it is back, and says how long that took.
 func TestSoakGoesOn(t *testing.T) {
 	t.Parallel()
-	port, err := testenv.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := plan.Soak.Of("127.0.0.1:"+fmt.Sprint(port), "rate=1kpps", "payload=64")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Timing = model.Timing{WarmupSeconds: 0.01, MeasureSeconds: 12, DrainSeconds: 0.5, PatienceSeconds: 60}
+	p := soakOf(t, 12, 60)
 	stop := serveAt(t, p.Target)
 	stopped := false
 	doc, err := Execute(t.Context(), p, Options{Version: "test", Code: "tiger-42-amber", Events: func(e Event) {
@@ -53,15 +45,7 @@ func TestSoakGoesOn(t *testing.T) {
 // A far host that never comes back ends a soak when its time is over.
 func TestSoakWithoutPath(t *testing.T) {
 	t.Parallel()
-	port, err := testenv.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := plan.Soak.Of("127.0.0.1:"+fmt.Sprint(port), "rate=1kpps", "payload=64")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Timing = model.Timing{WarmupSeconds: 0.01, MeasureSeconds: 10, DrainSeconds: 0.5, PatienceSeconds: 3}
+	p := soakOf(t, 10, 3)
 	stop := serveAt(t, p.Target)
 	doc, err := Execute(t.Context(), p, Options{Version: "test", Code: "tiger-42-amber", Events: func(e Event) {
 		if e.Progress != nil {
@@ -81,6 +65,17 @@ func TestCutIsSaid(t *testing.T) {
 	if err == nil || err.Error() != "trial cut: out of time" || words.Chinese.Error(err) != "试验被中断：时间用完了" {
 		t.Errorf("%v, %s", err, words.Chinese.Error(err))
 	}
+}
+
+// soakOf is a soak of a far host that is not there yet.
+func soakOf(t *testing.T, measure, patience float64) model.Plan {
+	t.Helper()
+	p, err := plan.Soak.Of(fmt.Sprint("127.0.0.1:", testenv.Port(t)), "rate=1kpps", "payload=64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Timing = model.Timing{WarmupSeconds: 0.01, MeasureSeconds: measure, DrainSeconds: 0.5, PatienceSeconds: patience}
+	return p
 }
 
 // serveAt is a far host, and returns when clients may come; stop ends it.

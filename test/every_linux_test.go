@@ -135,10 +135,7 @@ func TestFleetEvery(t *testing.T) {
 // TestEveryAway: a loop goes on when nobody answers, and a dashboard sees that.
 func TestEveryAway(t *testing.T) {
 	t.Parallel()
-	port, err := testenv.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := testenv.Port(t)
 	host := peltproc.Host{T: t, Dir: t.TempDir(), Data: t.TempDir()}
 	out, err := host.Run(strings.Fields(fmt.Sprintf("soak 127.0.0.1:%d --code any-code --time 100ms --every 4s --for 8s "+
 		"--prom soak.prom", port))...)
@@ -154,10 +151,7 @@ func TestEveryAway(t *testing.T) {
 // TestEveryWrongCode: a wrong code is not tried again. It is told and posted, there in English.
 func TestEveryWrongCode(t *testing.T) {
 	t.Parallel()
-	port, err := testenv.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := testenv.Port(t)
 	posted := make(chan string, 8)
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
 		text, err := io.ReadAll(q.Body)

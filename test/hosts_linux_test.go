@@ -355,10 +355,7 @@ func perSecond(count func() uint64) float64 {
 // TestServeOnce: a serve that is there for one client waits for it, and ends by itself once it is gone.
 func TestServeOnce(t *testing.T) {
 	t.Parallel()
-	port, err := testenv.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := testenv.Port(t)
 	host := peltproc.Host{T: t, Dir: t.TempDir(), Data: t.TempDir()}
 	at := fmt.Sprintf("127.0.0.1:%d", port)
 	server := host.Start("serve", "--once", "--code", "tiger-42-amber", "--listen", at)

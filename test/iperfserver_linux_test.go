@@ -25,10 +25,7 @@ func iperfClients(t *testing.T, args ...string) (host peltproc.Host, run func(li
 	host = peltproc.Host{T: t, Dir: t.TempDir(), Data: t.TempDir()}
 	var ports [2]int
 	for i := range ports {
-		var err error
-		if ports[i], err = testenv.FreePort(); err != nil {
-			t.Fatal(err)
-		}
+		ports[i] = testenv.Port(t)
 	}
 	line := fmt.Sprintf("serve --listen 127.0.0.1:%d --iperf3=%d", ports[0], ports[1])
 	p := host.Start(append(strings.Fields(line), args...)...)

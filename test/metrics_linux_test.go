@@ -28,10 +28,7 @@ func TestMetricsServed(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, command := range []string{"hub", "serve", "web"} {
-		port, err := testenv.FreePort()
-		if err != nil {
-			t.Fatal(err)
-		}
+		port := testenv.Port(t)
 		p := host.Start(strings.Fields(fmt.Sprintf("%s --listen 127.0.0.1:%d --metrics 127.0.0.1:0", command, port))...)
 		address := p.Match(regexp.MustCompile(`(?m)^Metrics: (http://127\.0\.0\.1:\d+/metrics)$`))
 		answer, err := http.Get(address)
@@ -58,10 +55,7 @@ func TestDrops(t *testing.T) {
 	seen := func() string { b, _ := os.ReadFile(filepath.Join(host.Dir, "drops.json")); return string(b) }
 	p := host.Start(strings.Fields("drops --all --interval 100ms --prom drops.prom --json drops.json")...)
 	p.Await("watching")
-	port, err := testenv.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := testenv.Port(t)
 	nobody, err := net.Dial("udp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
 		t.Fatal(err)

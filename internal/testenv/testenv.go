@@ -77,6 +77,16 @@ func FreePort() (port int, err error) {
 	return 0, err
 }
 
+// Port is FreePort's, or the test's failure.
+func Port(t testing.TB) int {
+	t.Helper()
+	port, err := FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
 func free(port int) error {
 	l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
 	if err != nil {

@@ -28,10 +28,7 @@ func startServer(t *testing.T) *sshbed.Server {
 	t.Helper()
 	testenv.Tool(t, "busybox")
 	const own = `/bin/sh -c "$SSH_ORIGINAL_COMMAND"`
-	port, err := testenv.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := testenv.Port(t)
 	at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port))
 	s := sshbed.Start(t, at, (*exec.Cmd).Start,
 		sshbed.Host{Name: "ash", Command: "busybox ash"},
