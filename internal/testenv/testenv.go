@@ -32,6 +32,17 @@ const Patience = 45 * time.Second
 // Here is the Do of this thread's own namespace.
 func Here(f func() error) error { return f() }
 
+// Must ends the test with an error.
+func Must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Await waits for what another goroutine or process brings about.
 func Await(t testing.TB, what string, done func() bool) {
 	t.Helper()
