@@ -183,9 +183,7 @@ func hubAt(t testing.TB, change func(*HubConfig)) *Hub {
 		change(&cfg)
 	}
 	h, err := StartHub(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	t.Cleanup(func() { h.Close() })
 	return h
 }
@@ -197,9 +195,7 @@ func dialGuesser(t *testing.T, h *Hub) net.Conn {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(guesserAt)}, Timeout: 3 * time.Second}
 	c, err := d.Dial("tcp", h.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -220,9 +216,7 @@ func TestGoneClients(t *testing.T) {
 	t.Parallel()
 	h := hubAt(t, nil)
 	_, who, err := greet(dialGuesser(t, h), knowsCode, []byte(testCode), randomHex(), testenv.Patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	testenv.Await(t, "the first is known", func() bool { // which is after its answer
 		h.admission.mu.Lock()
 		defer h.admission.mu.Unlock()
@@ -260,9 +254,7 @@ func TestSubscriptionsOfAClient(t *testing.T) {
 	t.Parallel()
 	h := hubAt(t, nil)
 	l, err := dialHub(t.Context(), h.Addr(), []byte(testCode))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer l.close()
 	for i := range 3 * maxSubscriptions {
 		deep := strings.Repeat(".a", i%2*(maxSubTokens-3))
@@ -270,9 +262,7 @@ func TestSubscriptionsOfAClient(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := l.nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, l.nc.Flush())
 	if n := h.server.NumSubscriptions(); n != maxSubscriptions {
 		t.Errorf("%d subscriptions, want %d", n, maxSubscriptions)
 	}

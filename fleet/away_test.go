@@ -134,9 +134,7 @@ func TestAwayWhileDialed(t *testing.T) {
 	s := &stuckServer{h.server, nil, make(chan struct{}, 1), make(chan struct{})}
 	nc, err := nats.Connect("", append(append(l.options(), l.reconnecting()...), nats.InProcessServer(s),
 		nats.Token(h.admission.ownToken()))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	l.use(nc)
 	_ = s.first.Close()
 	testenv.Receive(t, "another dial", s.comes)
@@ -209,9 +207,7 @@ func TestHubStartedAgain(t *testing.T) {
 	s := serve(t, w, func(c *ServeConfig) { c.Listen = ownAddress() })
 	path := newCable(t, s.addr)
 	ctl, err := dialWith(t, path.addr, testCode, agentOn(w, "near"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer ctl.Close()
 	trial := upTrial("near", "far", time.Minute)
 	trial.Timing.PatienceSeconds = 60
@@ -264,9 +260,7 @@ func TestNoReconnectBeforeTheTrial(t *testing.T) {
 	trial := upTrial("near", "far", time.Second)
 	trial.Timing.PatienceSeconds = 20
 	tr, err := ctl.place(trial)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	far, now := ctl.members[1].link, time.Now()
 	for _, c := range []struct {
 		at            time.Duration

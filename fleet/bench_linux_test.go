@@ -103,9 +103,7 @@ func measureFleet(b *testing.B, n int) {
 
 func (f *crowd) start(at string) {
 	h, err := StartHub(HubConfig{Listen: netip.MustParseAddrPort(at), Code: testCode, Joins: true})
-	if err != nil {
-		f.b.Fatal(err)
-	}
+	testenv.Must(f.b, err)
 	f.hub, f.at = h, HubAddress{Addr: h.Addr(), Code: testCode}
 }
 
@@ -203,9 +201,7 @@ func (f *crowd) report(began time.Time, unit string) {
 // messages is how many the hub took and handed on.
 func (f *crowd) messages() int64 {
 	v, err := f.hub.server.Varz(nil)
-	if err != nil {
-		f.b.Fatal(err)
-	}
+	testenv.Must(f.b, err)
 	return v.InMsgs + v.OutMsgs
 }
 

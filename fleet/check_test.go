@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pelt/engine"
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/test/golden"
 	"pelt/unit"
@@ -126,9 +127,7 @@ func TestOrders(t *testing.T) {
 				}
 			}
 			whole, err := json.Marshal(order)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			data = string(whole)
 		}
 		var about sessionOrder
@@ -222,9 +221,7 @@ func squeeze(s string) string { return strings.NewReplacer(".00 ", " ", "0 kpps"
 // and what was not a valid order opens nothing that stays.
 func FuzzOrders(f *testing.F) {
 	good, err := json.Marshal(goodOrder())
-	if err != nil {
-		f.Fatal(err)
-	}
+	testenv.Must(f, err)
 	for _, verb := range append(slices.Sorted(maps.Keys(orders)), "", ">") {
 		for _, data := range []string{string(good), "", "null", "[]", "{}", `{"session":1e999}`,
 			`{"session":"` + aSession + `","from":1e40}`,
@@ -266,9 +263,7 @@ func TestCode(t *testing.T) {
 		}
 	}
 	code, err := NewCode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if parts := strings.Split(code, "-"); len(parts) != 3 || len(parts[1]) != 2 {
 		t.Errorf("code %q", code)
 	}
@@ -359,9 +354,7 @@ func TestSilenceInSetUp(t *testing.T) {
 	t.Parallel()
 	tr, err := quick(t, agentOn(newWire(), "near"),
 		agentOn(newWire(), "far")).place(upTrial("near", "far", time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	now := time.Now()
 	tr.open()
 	defer tr.close()
@@ -369,9 +362,7 @@ func TestSilenceInSetUp(t *testing.T) {
 	if who, after, silent := tr.liveness.silent(now.Add(2 * makeTimeout)); silent {
 		t.Errorf("%s is cut off after %v, and its order has %v", who, after, 2*makeTimeout)
 	}
-	if err := tr.prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, tr.prepare(t.Context()))
 	if _, after, silent := tr.liveness.silent(now.Add(2 * makeTimeout)); !silent || after != makeTimeout {
 		t.Errorf("with its parts made, a host may be silent for %v", after)
 	}

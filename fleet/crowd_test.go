@@ -49,13 +49,9 @@ func TestBrokenHandshake(t *testing.T) {
 	h := hubAt(t, func(c *HubConfig) { c.Events = func(said error) { told <- said.Error() } })
 	raw := dialGuesser(t, h)
 	c := tls.Client(raw, clientTLS())
-	if err := c.Handshake(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, c.Handshake())
 	run, err := cpace.Start([]byte(testCode), []byte("x"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if _, err := c.Write(slices.Concat([]byte{knowsCode}, make([]byte, idBytes), run.Share)); err != nil {
 		t.Fatal(err)
 	}
@@ -74,9 +70,7 @@ func TestHandshakeTime(t *testing.T) {
 	}{{time.Hour, 3 * time.Second}, {4 * time.Second, 3 * time.Second}, {2 * time.Second, 17 * time.Second}} {
 		synctest.Test(t, func(t *testing.T) {
 			own, err := serverTLS()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			d := &admission{tls: own}
 			d.room.L = &d.mu
 			near, far := net.Pipe()

@@ -192,18 +192,12 @@ func TestForeignNATS(t *testing.T) {
 func TestHostileServer(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer l.Close()
 	config, err := serverTLS()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	h, err := StartHub(HubConfig{DontListen: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	h.admission.code = []byte(testCode)
 	defer h.Close()
 	go func() {
@@ -243,9 +237,7 @@ func TestLongTexts(t *testing.T) {
 	}
 	hello, err := json.Marshal(AgentInfo{ID: "a", Version: long, Protocol: protocolVersion, Engines: []string{long},
 		Host: model.Host{Kernel: long}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	info, err := (&Controller{}).decodeHello(hello, "")
 	if err != nil || max(len(info.Version), len(info.Engines[0]), len(info.Host.Kernel)) > 255 {
 		t.Errorf("%v, %.300s", err, info.Version)

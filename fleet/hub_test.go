@@ -27,9 +27,7 @@ func TestGuessing(t *testing.T) {
 	in := newLink()
 	in.from = netip.MustParseAddr(guesserAt)
 	in, err := in.dial(t.Context(), []byte(testCode), s.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer in.close()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
@@ -68,14 +66,10 @@ func TestMiddle(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newWire(), nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer l.Close()
 	own, err := serverTLS()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	go func() {
 		near, err := l.Accept()
 		if err != nil {
@@ -119,9 +113,7 @@ func TestClientsAreApart(t *testing.T) {
 	w := newWire()
 	s := serve(t, w, nil)
 	spy, err := dialHub(t.Context(), s.addr, []byte(testCode))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer spy.close()
 	var seen atomic.Int64
 	for _, subject := range []string{">", "pelt.>", "pelt.session.>", "pelt.inbox.>", "pelt.agent.>"} {
@@ -129,14 +121,10 @@ func TestClientsAreApart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := spy.nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, spy.nc.Flush())
 	c := dial(t, s.addr, agentOn(w, "near"))
 	measured(t, c, upTrial("near", "far", 100*time.Millisecond), nil)
-	if err := spy.nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, spy.nc.Flush())
 	if seen.Load() != 0 {
 		t.Errorf("another client saw %d messages", seen.Load())
 	}
@@ -146,9 +134,7 @@ func TestDialErrors(t *testing.T) {
 	t.Parallel()
 	says := func(t *testing.T, greeting string) netip.AddrPort {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		t.Cleanup(func() { l.Close() })
 		go func() {
 			for {
@@ -220,29 +206,19 @@ func TestLastAnswersAreHeard(t *testing.T) {
 	t.Parallel()
 	h := hubAt(t, func(c *HubConfig) { c.Joins = true })
 	a, err := h.Join(agentOn(newWire(), "far"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	hears, err := HubAddress{Addr: h.Addr(), Code: testCode}.dial(t.Context(), "near", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer hears.close()
 	const answers = 300
 	heard, subject := make(chan struct{}, answers), hears.nc.NewInbox()
 	if _, err := hears.subscribe(subject, func(*nats.Msg) { heard <- struct{}{} }); err != nil {
 		t.Fatal(err)
 	}
-	if err := hears.nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, hears.nc.Flush())
 	for range answers {
-		if err := a.link.nc.Publish(subject, make([]byte, 4<<10)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, a.link.nc.Publish(subject, make([]byte, 4<<10)))
 	}
-	if err := h.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, h.Close())
 	testenv.Await(t, "the last answers", func() bool { return len(heard) == answers })
 }

@@ -54,9 +54,7 @@ func newCluster(t testing.TB) *cluster {
 	account := servers.NewAccount(t, c.address.Credentials)
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 	}
 	var routes, urls []string
 	for i := range 3 {
@@ -84,9 +82,7 @@ func newCluster(t testing.TB) *cluster {
 func commander(t testing.TB, hub HubAddress, names ...string) *Controller {
 	t.Helper()
 	c, err := NewFleetController(t.Context(), "1.0", hub, names...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -179,17 +175,13 @@ func TestFleetNameTakenLate(t *testing.T) {
 			t.Parallel()
 			hub := openHub(t)
 			other, err := hub.dial(t.Context(), "a", true)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			defer other.close()
 			asked := make(chan *nats.Msg, 1)
 			if _, err := other.subscribe(orderSubject("a", "*", "*"), func(m *nats.Msg) { asked <- m }); err != nil {
 				t.Fatal(err)
 			}
-			if err := other.nc.Flush(); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, other.nc.Flush())
 			cfg, told := agentOn(newWire(), "a"), ""
 			cfg.Events = func(said error) { told += said.Error() + "\n" }
 			ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
@@ -214,33 +206,25 @@ func TestFleetLeaving(t *testing.T) {
 	hub := openHub(t)
 	open := func(agent string) *link {
 		l, err := hub.dial(t.Context(), agent, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		t.Cleanup(l.close)
 		return l
 	}
 	leaving, controller := open("a"), open("")
 	a, err := newAgent(agentOn(newWire(), "a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	a.cfg.clientOf = func(string) netip.Addr { return leaving.remote().Addr() }
 	a.closed.Code = model.PeltStopped
 	for range cap(a.busy) {
 		a.busy <- struct{}{}
 	}
-	if err := a.serve(leaving); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, a.serve(leaving))
 	answers, inbox := make(chan *nats.Msg, 2), controller.nc.NewInbox()+"."
 	if _, err := controller.subscribe(inbox+"*", func(m *nats.Msg) { answers <- m }); err != nil {
 		t.Fatal(err)
 	}
 	for _, verb := range []string{verbHello, verbRelease} { // answered in turn
-		if err := controller.nc.PublishRequest(orderSubject("a", verb, controller.client), inbox+verb, nil); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, controller.nc.PublishRequest(orderSubject("a", verb, controller.client), inbox+verb, nil))
 	}
 	if m := testenv.Receive(t, "an answer", answers); m.Subject != inbox+verbRelease {
 		t.Errorf("a hello was answered: %s", m.Data)
@@ -294,9 +278,7 @@ func TestFleetUnfit(t *testing.T) {
 	hub, w := openHub(t), newWire()
 	joinAs(t, hub, agentOn(w, "a"))
 	old, err := hub.dial(t.Context(), "old", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer old.close()
 	hello := fmt.Sprintf(`{"body":{"id":"old","version":"9.1","protocol":%d}}`, protocolVersion+1)
 	var asked atomic.Int64
@@ -323,9 +305,7 @@ func TestFleetHeardLate(t *testing.T) {
 	hub, w := openHub(t), newWire()
 	joinAs(t, hub, agentOn(w, "a"))
 	b, err := newAgent(agentOn(w, "b"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if b.link, err = hub.dial(t.Context(), "b", true); err != nil {
 		t.Fatal(err)
 	}
@@ -351,9 +331,7 @@ func TestFleetOthersSession(t *testing.T) {
 	joinAs(t, hub, agentOn(w, "a"))
 	joinAs(t, hub, agentOn(w, "b"))
 	spy, err := hub.dial(t.Context(), "spy", true) // an agent hears controllers
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer spy.close()
 	heard := make(chan string, 1000)
 	if _, err := spy.subscribe(sessionSubject("*.*", controllerName),
@@ -378,9 +356,7 @@ func TestFleetOthersSession(t *testing.T) {
 	part := strings.Split(testenv.Receive(t, "a heartbeat", heard), ".")
 	about := sessionOrder{part[2] + "." + part[3]}
 	data, err := json.Marshal(stopOrder{sessionOrder: about, Why: model.Reason{Code: "stopped by a stranger"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	stranger := other.links[0]
 	for _, client := range []string{stranger.client, part[2]} {
 		m := &nats.Msg{Subject: orderSubject("a", verbStop, client), Reply: inboxPrefix + part[2] + ".x", Data: data}
@@ -421,9 +397,7 @@ func TestFleetRoles(t *testing.T) {
 	}
 	joinAs(t, hub, agentOn(w, "a"))
 	l, err := hub.dial(t.Context(), "b", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer l.close()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
@@ -511,9 +485,7 @@ func TestFleetCodeChanges(t *testing.T) {
 	t.Parallel()
 	w := newWire()
 	h, err := StartHub(HubConfig{Listen: ownAddress(), Code: testCode, Joins: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	at := h.Addr()
 	ended := make(chan error, 1)
 	ready := make(chan struct{})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/internal/testenv"
 	"pelt/unit"
 	"pelt/words"
 )
@@ -34,13 +35,9 @@ func servedAgent(t *testing.T, w *wire, client string) *Agent {
 func orderOf(t *testing.T, a *Agent, verb string, q any) error {
 	t.Helper()
 	data, err := json.Marshal(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	var about sessionOrder
-	if err := json.Unmarshal(data, &about); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal(data, &about))
 	client, _, _ := strings.Cut(about.Session, ".")
 	_, err = open(a.answer(t.Context(), client, verb, data))
 	return err
@@ -58,9 +55,7 @@ func TestCallerFromAnotherNetwork(t *testing.T) {
 		e.streams = []engine.Stream{{Remote: netip.AddrPortFrom(netip.MustParseAddr("::ffff:"+peer), 9)}}
 		p := goodOrder()
 		p.Ends[0].Order.Flow.Rate = unit.Rate{}
-		if err := orderOf(t, a, verbMake, p); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, orderOf(t, a, verbMake, p))
 		close(w.pair(p.Ends[0].Order.Key).ready)
 		if err := orderOf(t, a, verbDo, doOrder{sessionOrder: p.sessionOrder, Step: engine.Meet}); err != nil {
 			t.Error(err)
@@ -99,9 +94,7 @@ func TestAnsweredCall(t *testing.T) {
 		o := &p.Ends[0].Order
 		o.Role, o.Listen, o.Peer = engine.Send, false, netip.MustParseAddr(home)
 		ports := map[int]engine.Known{1: {Ports: []uint16{9}}}
-		if err := orderOf(t, a, verbMake, p); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, orderOf(t, a, verbMake, p))
 		for _, step := range []engine.Step{engine.Open, engine.Meet, engine.Met} {
 			if err := orderOf(t, a, verbDo, doOrder{sessionOrder: p.sessionOrder, Step: step,
 				Ends: ports}); err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pelt/engine"
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -21,9 +22,7 @@ func irregular(t *testing.T, packets int) *model.Profile {
 		gaps[i] = draw.Int64N(1 << 20)
 	}
 	trace, err := model.TraceText(gaps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return &model.Profile{Kind: model.TraceProfile, File: strings.Repeat("f", 120) + ".csv", Trace: trace}
 }
 
@@ -58,9 +57,7 @@ func TestOrdersHoldTraces(t *testing.T) {
 				p.Ends = append(p.Ends, one)
 			}
 			data, err := json.Marshal(p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			t.Logf("an order of %d B", len(data))
 			if len(data) > maxPayload-4096 {
 				t.Errorf("%d B fit no message with its headers", len(data))

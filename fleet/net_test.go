@@ -50,9 +50,7 @@ func dialHub(ctx context.Context, addr netip.AddrPort, code []byte) (*link, erro
 func newCable(t *testing.T, to netip.AddrPort) *cable {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &cable{addr: l.Addr().(*net.TCPAddr).AddrPort(), back: make(chan struct{}), cancel: cancel}
 	var wg sync.WaitGroup

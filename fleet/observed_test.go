@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pelt/engine"
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -83,9 +84,7 @@ func TestWhereFlowsGo(t *testing.T) {
 	near, far := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.1.2")
 	trial.Flows[0].Flow.Address, trial.Flows[1].Flow.Address = far, netip.Addr{}
 	placed, err := c.place(trial)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for i := range placed.ends {
 		e := &placed.ends[i]
 		here := far
@@ -145,9 +144,7 @@ func TestPlace(t *testing.T) {
 	c := quick(t, agentOn(newWire(), "near"), agentOn(newWire(), "far"))
 	place := func(order Trial) *trial {
 		placed, err := c.place(order)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		return placed
 	}
 	from := []netip.Addr{netip.MustParseAddr("127.0.0.2"), netip.MustParseAddr("127.0.0.3")}

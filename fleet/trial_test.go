@@ -24,9 +24,7 @@ import (
 func quick(t *testing.T, configs ...AgentConfig) *Controller {
 	t.Helper()
 	c, err := NewController(t.Context(), "1.0", HubAddress{Local: hubWith(t, configs...)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -144,9 +142,7 @@ func TestTakeBeat(t *testing.T) {
 	order := upTrial("near", "far", time.Second)
 	order.Live = true
 	tr, err := quick(t, agentOn(newWire(), "near"), agentOn(newWire(), "far")).place(order)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	far := tr.party("far")
 	tr.takeBeat(far, beat{AtS: 1, Cores: map[int]float64{-1: 1, 0: -1, 1: 7, 255: 0.5, 256: 0.5},
 		Samples: []sample{{End: 1, Packets: 5, AtS: 1}, {End: 0, AtS: 1}, {End: 9, AtS: 1}, {End: 1, AtS: 100}}})
@@ -208,9 +204,7 @@ func TestReasonIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	for round := range 20 {
-		if err := orderOf(t, a, verbMake, goodOrder()); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, orderOf(t, a, verbMake, goodOrder()))
 		s, why := a.find(aSession), fmt.Sprint("reason ", round)
 		s.stopTraffic(model.Reason{Code: why})
 		s.stopTraffic(model.Reason{Code: "a later reason"})
@@ -373,22 +367,16 @@ func TestNoLeaks(t *testing.T) {
 		t.Fatalf("listening on %v", addr)
 	}
 	local, err := Resolve(ctx, "localhost", 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	to := netip.AddrPortFrom(local[0], addr.Port())
 	for range 3 {
 		h, err := StartHub(HubConfig{DontListen: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if _, err := h.Join(agentOn(w, "near")); err != nil {
 			t.Fatal(err)
 		}
 		c, err := NewController(ctx, "1.0", HubAddress{Local: h}, HubAddress{Addr: to, Code: "A 10 b"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if out, err := c.RunTrial(ctx, upTrial("near", "far", 50*time.Millisecond), nil); err != nil || said(out.Cut) != "" {
 			t.Fatalf("%+v, %v", out, err)
 		}

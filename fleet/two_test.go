@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -45,9 +46,7 @@ func TestTwoServed(t *testing.T) {
 			HubAddress{Addr: far.addr, Code: farCode, Node: model.Receiver})
 	}
 	c, err := both(near, lan, far, wan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	a := c.Agents()
 	if len(a) != 2 || a[0].ID != "one" || a[0].Node != model.Sender || a[1].ID != "two" || a[1].Node != model.Receiver {
 		t.Fatalf("agents: %+v", a)
@@ -94,9 +93,7 @@ func twoServed(t *testing.T, w *wire) (*Controller, []*cable) {
 			Node: []string{model.Sender, model.Receiver}[i]})
 	}
 	c, err := NewController(t.Context(), "1.0", at...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c, cables
 }

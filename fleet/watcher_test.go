@@ -77,9 +77,7 @@ func routerOn(t *testing.T, d *fakeRouter) (Router, *Hub) {
 	t.Helper()
 	h, _ := observingHub(t, d)
 	r, err := WatchRouter(t.Context(), HubAddress{Local: h}, "pelt://r", "1.0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r, h
 }
@@ -110,9 +108,7 @@ func TestObserverLost(t *testing.T) {
 		})
 		path := newCable(t, s.addr)
 		r, err := WatchRouter(t.Context(), HubAddress{Addr: path.addr, Code: testCode}, "pelt://r", "1.0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		observerLost(t, r, func() {
 			path.cancel()
 			testenv.Await(t, "the end of the connection",
@@ -197,9 +193,7 @@ func TestObserverLease(t *testing.T) {
 	t.Parallel()
 	d := &fakeRouter{}
 	_, a := observingHub(t, d)
-	if err := orderOf(t, a, verbMake, makeOrder{sessionOrder: sessionOrder{aSession}}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, orderOf(t, a, verbMake, makeOrder{sessionOrder: sessionOrder{aSession}}))
 	l := a.find(aSession).liveness
 	l.mu.Lock()
 	l.after = 50 * time.Millisecond
