@@ -19,9 +19,7 @@ import (
 func TestDiskFull(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	t.Setenv("TMPDIR", elsewhere)
-	if err := testenv.OnTinyDisk(t, dir, func() error { return fillAndFree(t, dir, elsewhere) }); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, testenv.OnTinyDisk(t, dir, func() error { return fillAndFree(t, dir, elsewhere) }))
 }
 
 func fillAndFree(t *testing.T, dir, elsewhere string) error {

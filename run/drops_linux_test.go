@@ -28,21 +28,15 @@ func watchBy(t *testing.T, f DropsFilter) *Drops {
 // Datagrams to a closed port of this host are dropped one by one, and named.
 func TestDropsNamesAClosedPort(t *testing.T) {
 	closed, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	to := closed.LocalAddr().(*net.UDPAddr)
-	if err := closed.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, closed.Close())
 	port := []uint16{uint16(to.Port)}
 	d := watchBy(t, DropsFilter{Ports: port, Hosts: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Interfaces: []string{"lo"}})
 	others := watchBy(t, DropsFilter{Ports: port, Hosts: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}})
 	from, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer from.Close()
 	send := func(n int) {
 		for range n {
@@ -54,9 +48,7 @@ func TestDropsNamesAClosedPort(t *testing.T) {
 	for i, n := range []int{100, 40} {
 		send(n)
 		got, err := d.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if len(got.Drops) != 1 || got.Packets != uint64(n) {
 			t.Fatalf("interval %d: %d packets in %+v; want %d of one flow", i, got.Packets, got.Drops, n)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"pelt/engine"
 	"pelt/fleet"
+	"pelt/internal/testenv"
 	"pelt/measure"
 	"pelt/model"
 	"pelt/record"
@@ -21,9 +22,7 @@ func fetched(t *testing.T, blocks []byte) (packets, ended, dropped uint64) {
 	var decoder record.Decoder
 	for len(blocks) > 0 {
 		b, _, rest, err := decoder.Split(blocks)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		switch b := b.(type) {
 		case *record.Packets:
 			packets += uint64(len(b.List))
@@ -140,12 +139,8 @@ func TestFarRecord(t *testing.T) {
 func TestRecordThatIsNotFetched(t *testing.T) {
 	p := model.Plan{Flows: []model.Flow{{Name: "up", Protocol: model.UDP, Streams: 2}}}
 	r, err := newRecording(filepath.Join(t.TempDir(), "far.rec"), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.open(model.Document{Plan: p}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
+	testenv.Must(t, r.open(model.Document{Plan: p}))
 	var blocks []byte
 	for _, b := range []record.Block{
 		&record.Packets{Trial: 1, List: []record.Packet{{Sequence: 0}, {Sequence: 1}}},
@@ -155,9 +150,7 @@ func TestRecordThatIsNotFetched(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := r.take(1, []uint16{0}, blocks); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, r.take(1, []uint16{0}, blocks))
 	placed := fleet.Trial{Flows: []fleet.PlacedFlow{{Flow: p.Flows[0], Record: &model.RecordID{Trial: 1}}}}
 	out := fleet.Outcome{Flows: []fleet.FlowOutcome{{
 		// which no block of the file would hold
@@ -171,7 +164,5 @@ func TestRecordThatIsNotFetched(t *testing.T) {
 		t.Errorf("record %+v, check %+v, warnings %v; want 4 of 6 packets left out", *f.Record, f.Ledger.Checks[0],
 			result.Warnings)
 	}
-	if err := r.close(true); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, r.close(true))
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/store"
 )
@@ -23,21 +24,13 @@ func keptAt(t *testing.T, s *store.Store, minute, payload int, results ...model.
 	}
 	d.Started = time.Date(2026, 5, 1, 10, minute, 0, 0, time.UTC)
 	log, err := s.Create(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	d.ID = log.ID()
 	for _, r := range results {
-		if err := log.Append(r); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, log.Append(r))
 	}
-	if err := log.End(d); err != nil {
-		t.Fatal(err)
-	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, log.End(d))
+	testenv.Must(t, log.Close())
 	return d
 }
 
@@ -55,9 +48,7 @@ func TestHistory(t *testing.T) {
 		want   []int
 	}{{5, 0, []int{0, 1, 2, 4}}, {5, 2, []int{2, 4}}, {2, 0, []int{0, 1}}, {4, 0, []int{1, 3}}, {1, 0, []int{0}}} {
 		runs, err := History(s, all[c.newest], all[c.since].Started)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		var want []string
 		for _, n := range c.want {
 			want = append(want, all[n].ID)

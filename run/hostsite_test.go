@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -20,13 +21,9 @@ func TestRouterIsLeftAlone(t *testing.T) {
 		s.setVariants([]model.Variant{{Name: "a", Command: "printf a >>" + file},
 			{Name: "b", Command: "printf b >>" + file}}, setByHost)
 		for _, variant := range c.trials {
-			if err := s.set[0](t.Context(), model.Trial{Variant: variant}); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, s.set[0](t.Context(), model.Trial{Variant: variant}))
 		}
-		if err := s.restore(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, s.restore())
 		if got, _ := os.ReadFile(file); string(got) != c.want {
 			t.Errorf("trials %q: commands %q, want %q", c.trials, got, c.want)
 		}

@@ -36,9 +36,7 @@ func TestIperfClientsTogether(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, err := serveIperf(ServeOptions{Iperf: &IperfOptions{}, EndOptions: EndOptions{Limits: c.limits,
 				Listen: netip.MustParseAddr("127.0.0.1"), Events: func(said error) { t.Log(said) }}}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			ctx, stop := context.WithCancel(t.Context())
 			var serving sync.WaitGroup
 			serving.Go(func() { s.server.Serve(ctx) })
@@ -47,9 +45,7 @@ func TestIperfClientsTogether(t *testing.T) {
 			for _, one := range c.clients {
 				d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(one.from)}}
 				conn, err := d.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.server.Port()))
-				if err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, err)
 				defer conn.Close()
 				_ = conn.SetDeadline(time.Now().Add(testenv.Patience))
 				_, _ = conn.Write(make([]byte, 37)) // errors show when the answer is read

@@ -71,9 +71,7 @@ func TestCutIsSaid(t *testing.T) {
 func soakOf(t *testing.T, measure, patience float64) model.Plan {
 	t.Helper()
 	p, err := plan.Soak.Of(fmt.Sprint("127.0.0.1:", testenv.Port(t)), "rate=1kpps", "payload=64")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	p.Timing = model.Timing{WarmupSeconds: 0.01, MeasureSeconds: measure, DrainSeconds: 0.5, PatienceSeconds: patience}
 	return p
 }

@@ -19,9 +19,7 @@ func TestRecordBearsOutTheTrials(t *testing.T) {
 	t.Parallel()
 	testenv.Root(t)
 	rate, err := unit.ParseRate("4kpps")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	p := smallPlan(t)
 	p.Target = "lab:direct"
 	p.Factors = nil
@@ -32,18 +30,12 @@ func TestRecordBearsOutTheTrials(t *testing.T) {
 		DelaySeconds: 0.002, Seed: 3}}
 	path := filepath.Join(t.TempDir(), "lab.rec")
 	doc, err := Execute(t.Context(), p, Options{Version: "test", Record: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer f.Close()
 	r, err := record.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	d, err := contents.Read(r)
 	if err != nil || !d.Whole || len(d.Trials) != len(doc.Results) {
 		t.Fatalf("%d trials, whole %v (%s), %v; want %d", len(d.Trials), d.Whole, d.Cut, err, len(doc.Results))

@@ -9,6 +9,7 @@ import (
 
 	"pelt/engine"
 	"pelt/fleet"
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/record"
 	"pelt/record/tap"
@@ -19,27 +20,19 @@ func TestRecordWithoutTheReceiversReport(t *testing.T) {
 	flow := model.Flow{Name: "up", Protocol: model.UDP, From: model.Sender, To: model.Receiver, PayloadBytes: 512,
 		Streams: 1}
 	r, err := newRecording(filepath.Join(t.TempDir(), "out.rec"), model.Plan{Flows: []model.Flow{flow}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.open(model.Document{ID: "20261123-0000-abc", Started: time.Unix(1, 0)}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
+	testenv.Must(t, r.open(model.Document{ID: "20261123-0000-abc", Started: time.Unix(1, 0)}))
 	p := twoEnds()
 	placed := fleet.Trial{Flows: []fleet.PlacedFlow{{Flow: flow}}}
 	trial, err := r.begin(model.Trial{Flows: []model.Flow{flow}}, p, &placed, time.Unix(2, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	const recorded, told, sent = 90, 100, 160
 	list := make([]record.Packet, recorded)
 	for i := range list {
 		list[i] = record.Packet{Sequence: uint64(i), SendNanos: uint64(i), ReceiveNanos: int64(i)}
 	}
 	block, err := record.Append(nil, &record.Packets{Trial: trial, List: list})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	r.append(tap.Piece{Trial: trial, Packets: recorded, Block: block})
 	result := model.Result{State: model.Aborted,
 		Flows: []model.FlowResult{{Name: "up", Protocol: model.UDP, Attempted: told, Received: told}}}
@@ -53,18 +46,12 @@ func TestRecordWithoutTheReceiversReport(t *testing.T) {
 	if slices.ContainsFunc(f.Ledger.Checks, func(c model.Check) bool { return c.Name == "recorded" }) {
 		t.Errorf("checks %+v, though no account of the whole trial is there", f.Ledger.Checks)
 	}
-	if err := r.close(true); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, r.close(true))
 	file, err := os.Open(r.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer file.Close()
 	blocks, err := record.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for {
 		b, err := blocks.Next()
 		if err != nil {

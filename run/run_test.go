@@ -8,6 +8,7 @@ import (
 
 	"pelt/finding"
 	"pelt/fleet"
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/plan"
 	"pelt/store"
@@ -16,9 +17,7 @@ import (
 func smallPlan(t *testing.T) model.Plan {
 	t.Helper()
 	p, err := plan.Curve.Of("lab:"+Loopback, "payload=64,512", "repeats=2", "seed=7")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	p.Timing = model.Timing{WarmupSeconds: 0.01, MeasureSeconds: 0.05, DrainSeconds: 0.5}
 	return p
 }
@@ -35,9 +34,7 @@ func twoEnds() *site {
 func openStore(t *testing.T) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return s
 }
 
@@ -79,13 +76,9 @@ func TestUnbegunRunIsKept(t *testing.T) {
 func TestDocumentHasWords(t *testing.T) {
 	t.Parallel()
 	doc, err := Execute(t.Context(), smallPlan(t), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	var written bytes.Buffer
-	if err := WriteDocument(&written, doc); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, WriteDocument(&written, doc))
 	got, err := model.DecodeDocument(written.Bytes(), "written")
 	if err != nil || len(got.Findings) == 0 {
 		t.Fatalf("%d findings, %v", len(got.Findings), err)
@@ -132,9 +125,7 @@ func TestInterruptedRunKeepsAndGoesOn(t *testing.T) {
 		t.Fatalf("the cut run shows nothing, %v; want a verdict", err)
 	}
 	all, err := Resume(t.Context(), "last", Options{Version: "test", Store: s})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if n := whole(all.Results); n != 4 || !all.Complete || all.ID != doc.ID {
 		t.Errorf("after Resume %d trials of run %s, complete %v; want 4 of %s, true", n, all.ID, all.Complete, doc.ID)
 	}

@@ -16,6 +16,7 @@ import (
 	"pelt/engine"
 	"pelt/finding"
 	"pelt/fleet"
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -24,9 +25,7 @@ import (
 func TestNoSentenceIsStored(t *testing.T) {
 	t.Parallel()
 	hub, err := fleet.StartHub(fleet.HubConfig{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Code: "otter-11-blue"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	t.Cleanup(func() { hub.Close() })
 	const long = "far longer than any code that a pelt serve prints and so nobody who types it means one"
 	for name, c := range map[string]struct {
@@ -52,9 +51,7 @@ func TestNoSentenceIsStored(t *testing.T) {
 				t.Fatal(err)
 			}
 			kept, err := Load(s, "last")
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			list, err := s.List()
 			if err != nil || len(list) != 1 || doc.ID != kept.ID || list[0].Headline == nil || (len(kept.Results) > 0) != (c.want == nil) {
 				t.Fatalf("it lists %+v, %v, of %d results", list, err, len(kept.Results))
@@ -87,9 +84,7 @@ func codesOfReasons(why model.Reasons) (codes []string) {
 func fullListener(t *testing.T) string {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	t.Cleanup(func() { syscall.Close(fd) })
 	err = errors.Join(syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), syscall.Listen(fd, 0))
 	at, nameErr := syscall.Getsockname(fd)
@@ -127,9 +122,7 @@ func TestNoSentenceOfAFailedSetUp(t *testing.T) {
 
 	s := &site{}
 	s.setVariants([]model.Variant{{Name: "old", Command: "echo the router is gone for good; exit 3"}, {Name: "new"}}, setByHost)
-	if err := s.set[0](t.Context(), model.Trial{Variant: "new"}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, s.set[0](t.Context(), model.Trial{Variant: "new"}))
 	r := &runner{site: s, doc: &model.Document{}}
 	r.endRouter()
 	noSentence(t, r.doc)
@@ -163,9 +156,7 @@ func noSentence(t *testing.T, kept any) {
 	if err == nil {
 		err = json.Unmarshal(b, &v)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	var look func(at string, v any)
 	look = func(at string, v any) {
 		switch x := v.(type) {

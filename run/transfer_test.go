@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"pelt/internal/testenv"
 	"pelt/lab"
 	"pelt/model"
 	"pelt/plan"
@@ -14,9 +15,7 @@ import (
 func transferPlan(t *testing.T, settings ...string) model.Plan {
 	t.Helper()
 	p, err := plan.Control.Of("lab:direct", settings...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return p
 }
 
@@ -34,9 +33,7 @@ func TestTransfersGoToOneReceiver(t *testing.T) {
 	}{{nil, ""}, {[]string{"proto=tcp"}, "TCP is measured to one"}, {[]string{"loss-free=true"},
 		"a search is of a path to one"}} {
 		curve, err := plan.Curve.Of("lab:star", c.settings...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if err := oneReceiver(curve, 10); (err != nil) != (c.wrong != "") || err != nil &&
 			!strings.Contains(err.Error(), c.wrong) {
 			t.Errorf("curve %v over a star: %v", c.settings, err)
