@@ -9,6 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -73,9 +74,7 @@ func scriptContract(ts *testscript.TestScript, neg bool, args []string) {
 func document(t *testing.T, path, clock string) model.Document {
 	t.Helper()
 	d, err := readDocument(path, clock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return d
 }
 
@@ -83,13 +82,9 @@ func document(t *testing.T, path, clock string) model.Document {
 func decoded(t testing.TB, path string) model.Document {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	d, err := model.DecodeDocument(text, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return d
 }
 

@@ -50,9 +50,7 @@ func TestEvery(t *testing.T) {
 		defer mu.Unlock()
 		return len(posted) > 0
 	})
-	if err := p.Cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, p.Cmd.Process.Signal(syscall.SIGINT))
 	if code := p.Code(); code != 130 {
 		t.Errorf("exit code %d\n%s", code, p.Err)
 	}
@@ -112,9 +110,7 @@ func TestFleetEvery(t *testing.T) {
 	told(1)
 	f.agents["h3"].Kill()
 	told(3)
-	if err := p.Cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, p.Cmd.Process.Signal(syscall.SIGINT))
 	if code := p.Code(); code != 130 {
 		t.Errorf("exit code %d\n%s", code, p.Err)
 	}

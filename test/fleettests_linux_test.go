@@ -186,16 +186,12 @@ func TestFleetUnit(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	code := filepath.Join(dir, "the code")
-	if err := os.WriteFile(code, []byte(fleetCode+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(code, []byte(fleetCode+"\n"), 0o600))
 	unit := filepath.Join(dir, "pelt-join.service")
 	args := []string{"join", "hub.example", "--code-file", code, "--name", "fra-1", "--max-rate", "200mbit",
 		"--print-unit"}
 	text, err := exec.Command(peltproc.Binary, args...).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	want := `ExecStart=` + peltproc.Binary + ` join hub.example --code-file "` + code +
 		`" --name fra-1 --max-rate 200mbit` + "\n"
 	if !strings.Contains(string(text), want) {
@@ -219,9 +215,7 @@ func TestFleetUnit(t *testing.T) {
 		t.Errorf("with a code that servers of one's own need not: %v\n%s", err, out)
 	}
 	testenv.Tool(t, "systemd-analyze")
-	if err := os.WriteFile(unit, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(unit, text, 0o600))
 	if out, err := exec.Command("systemd-analyze", "verify", unit).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("systemd-analyze verify: %v\n%s\n%s", err, out, text)
 	}

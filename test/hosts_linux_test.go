@@ -64,9 +64,7 @@ func inside(t *testing.T, n *netbed.Node, line string) string {
 func number(t *testing.T, text string) uint64 {
 	t.Helper()
 	n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return n
 }
 

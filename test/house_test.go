@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pelt/internal/testenv"
 )
 
 var update = flag.Bool("update", false,
@@ -44,16 +46,12 @@ func TestHouse(t *testing.T) {
 	picture.WriteString(end)
 
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	head, rest, _ := strings.Cut(string(text), begin)
 	_, tail, found := strings.Cut(rest, end)
 	want := head + picture.String() + tail
 	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(path, []byte(want), 0o644))
 	} else if !found || want != string(text) {
 		t.Errorf("%s does not show the imports; run go test ./test -run House -update. It would be\n%s", path,
 			picture.String())

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pelt/internal/testenv"
 )
 
 // layers lists which packages of this module each package may import. A
@@ -130,9 +132,7 @@ func goList(t *testing.T, args ...string) (out []listed) {
 	}
 	for d := json.NewDecoder(strings.NewReader(string(b))); d.More(); {
 		var p listed
-		if err := d.Decode(&p); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, d.Decode(&p))
 		out = append(out, p)
 	}
 	return out
@@ -153,9 +153,7 @@ func TestKindsStayInViews(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 }
 
 func TestImportsPointDown(t *testing.T) {

@@ -26,9 +26,7 @@ set: {lead_s: 0.15, warmup_s: 0.1, measure_s: 1, drain_s: 1, payload_bytes: 1472
 flows: [{name: up, from: sender, to: receiver}]
 `
 	path := filepath.Join(dir, "plan.yaml")
-	if err := os.WriteFile(path, fmt.Appendf(nil, plan, model.PlanFormat), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(path, fmt.Appendf(nil, plan, model.PlanFormat), 0o600))
 	pelt(t, dir, "run", path, "--json", "run.json")
 	const full = 200 * 1514 * 8 / 20e6 * 1e9 // ns
 	p := document(t, filepath.Join(dir, "run.json"), "").Results[0].Flows[0].Probe

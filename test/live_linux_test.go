@@ -73,9 +73,7 @@ func (x *terminal) waitFor(t *testing.T, behind, text string) (after string) {
 func (x *terminal) modes(t *testing.T) unix.Termios {
 	t.Helper()
 	modes, err := unix.IoctlGetTermios(int(x.program.Fd()), unix.TCGETS)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return *modes
 }
 
@@ -90,9 +88,7 @@ func (x *terminal) shows(t *testing.T, p *exec.Cmd, report io.Writer, before uni
 		p.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	p.SysProcAttr.Setsid, p.SysProcAttr.Setctty = true, true
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, p.Start())
 	x.waitFor(t, enters, "Trial 1/1")
 	if x.modes(t) == before {
 		t.Error("the terminal's modes are not those of a screen")
@@ -103,9 +99,7 @@ func (x *terminal) shows(t *testing.T, p *exec.Cmd, report io.Writer, before uni
 func TestLiveScreenOfKilledChild(t *testing.T) {
 	testenv.Root(t) // to become a usual user
 	t.Parallel()
-	if err := os.Chmod(filepath.Dir(peltproc.Binary), 0o711); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Chmod(filepath.Dir(peltproc.Binary), 0o711))
 	x := newTerminal(t)
 	before := x.modes(t)
 	p := exec.Command(peltproc.Binary, "soak", "lab:direct", "--rate", "1kpps", "--time", "60s", "--no-store", "--live")

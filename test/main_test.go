@@ -63,9 +63,7 @@ func runScripts(t *testing.T, dir string) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			first, _, _ := strings.Cut(string(text), "\n")
 			if needs, ok := strings.CutPrefix(first, "# needs "); ok {
 				testenv.Tool(t, strings.Fields(needs)...)

@@ -57,9 +57,7 @@ func TestDrops(t *testing.T) {
 	p.Await("watching")
 	port := testenv.Port(t)
 	nobody, err := net.Dial("udp", fmt.Sprintf("127.0.0.1:%d", port))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer nobody.Close()
 	for range 10 {
 		_, _ = nobody.Write([]byte("x")) // refused from the second on
@@ -78,15 +76,11 @@ func TestDrops(t *testing.T) {
 		t.Fatalf("%v, in the end %+v", err, sum)
 	}
 	text, err := os.ReadFile(filepath.Join(host.Dir, "drops.prom"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	total := 0.0
 	for _, m := range droppedPackets.FindAllStringSubmatch(string(text), -1) {
 		n, err := strconv.ParseFloat(m[1], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		total += n
 	}
 	if total != float64(sum.Total) || !strings.Contains(string(text), "# TYPE pelt_dropped_packets_total counter\n") {

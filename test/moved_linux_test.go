@@ -62,9 +62,7 @@ func TestNATGivesOtherPorts(t *testing.T) {
 			account, err := near.Run("explain")
 			t.Logf("%v\n%s", err, account)
 			html, err := os.ReadFile(page)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			want := regexp.MustCompile(c.want)
 			texts := []string{report, account, string(html), p.Out.String()}
 			for _, text := range texts {

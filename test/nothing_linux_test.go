@@ -138,9 +138,7 @@ func TestNothingThrough(t *testing.T) {
 			near, far := at(client, work), at(server, work)
 			if c.user {
 				for _, dir := range []string{filepath.Dir(peltproc.Binary), filepath.Dir(work), work} {
-					if err := os.Chmod(dir, 0o777); err != nil {
-						t.Fatal(err)
-					}
+					testenv.Must(t, os.Chmod(dir, 0o777))
 				}
 				near.Ahead = strings.Fields("setpriv --reuid 65534 --regid 65534 --clear-groups")
 				far.Ahead = near.Ahead
@@ -199,9 +197,7 @@ func TestFirewallOverSSH(t *testing.T) {
 				t.Errorf("exit code %d, want %d\n%s", got, code, p)
 			}
 			told, err := os.ReadFile(filepath.Join(work, "run.json"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			if !strings.Contains(string(told), strconv.Quote(model.RouterSilent)) || tries == 10 {
 				break
 			}

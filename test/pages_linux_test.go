@@ -45,9 +45,7 @@ func TestPages(t *testing.T) {
 			return strings.Replace(block, m[3], want, 1)
 		})
 		if *update && text != string(page) {
-			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, os.WriteFile(path, []byte(text), 0o644))
 		}
 	}
 }
@@ -56,9 +54,7 @@ func TestPages(t *testing.T) {
 func shown(t *testing.T, from, name, command string, chinese bool) string {
 	if from == "golden" && chinese {
 		golden, err := os.ReadFile("../view/testdata/chinese.txt")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		_, text, found := strings.Cut(string(golden), "=====\n"+name+"\n")
 		if !found {
 			t.Fatalf("view/testdata/chinese.txt has no page %q", name)
@@ -68,9 +64,7 @@ func shown(t *testing.T, from, name, command string, chinese bool) string {
 	}
 	if from == "golden" {
 		golden, err := os.ReadFile(filepath.Join("../view/testdata", name+".txt"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		text, _, _ := strings.Cut(string(golden), "=====")
 		return text
 	}

@@ -44,9 +44,7 @@ func smallBuild(t *testing.T, arch string) string {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	info, err := os.Stat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if t.Logf("%s: %.2f MB", arch, float64(info.Size())/1e6); info.Size() > mostOfSmall {
 		t.Errorf("the build for %s is of %d bytes, want %.0f at most", arch, info.Size(), mostOfSmall)
 	}

@@ -26,9 +26,7 @@ import (
 func takeTraces(t *testing.T, dirs ...string) (traces []string) {
 	t.Helper()
 	traces, err := testenv.Traces(slices.Concat(testenv.HostTraces, testenv.MachineTraces)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for _, d := range dirs {
 		for _, f := range files(t, d) {
 			traces = append(traces, "file "+f)
@@ -60,9 +58,7 @@ func files(t *testing.T, dir string) (list []string) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return list
 }
 
@@ -225,9 +221,7 @@ func alone(t *testing.T) bool {
 		return true
 	}
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	c := exec.Command(self, append(slices.Clip(os.Args[1:]), "-test.run", "^"+t.Name()+"$", "-test.v")...)
 	c.Env = append(os.Environ(), inside+"=1", peltproc.BinaryEnv+"="+peltproc.Binary)
 	c.SysProcAttr = &syscall.SysProcAttr{
@@ -267,9 +261,7 @@ func wholeFile(t *testing.T, trace, work string) bool {
 		return false
 	}
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	name := filepath.Base(path)
 	if strings.HasPrefix(name, ".pelt-") { // killed between its name and its place, which held another
 		_, err := readDocument(path, "")
@@ -298,15 +290,11 @@ func stored(t *testing.T, data, word string, lines int) {
 	t.Helper()
 	testenv.Await(t, fmt.Sprint(lines, " of ", word), func() bool {
 		files, err := filepath.Glob(filepath.Join(data, "runs", "*.jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		told := 0
 		for _, name := range files {
 			b, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			told += bytes.Count(b, []byte(word))
 		}
 		return told >= lines

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/netbed"
+	"pelt/internal/testenv"
 )
 
 // Hooks of the packet filter.
@@ -277,9 +278,7 @@ func (c *chain) sockets(f func(fd int) error) {
 			port = a.Port
 		}
 		if port == int(c.port) {
-			if err := f(fd); err != nil {
-				c.Fatal(err)
-			}
+			testenv.Must(c, f(fd))
 			found = true
 		}
 	}
@@ -590,9 +589,7 @@ func machine(c *chain, name, value string) {
 	if err == nil {
 		err = os.WriteFile(path, []byte(value), 0)
 	}
-	if err != nil {
-		c.Fatal(err)
-	}
+	testenv.Must(c, err)
 	c.Cleanup(func() {
 		if err := os.WriteFile(path, bytes.TrimSpace(before), 0); err != nil {
 			c.Error(err)
@@ -628,14 +625,10 @@ func groups() (path string) {
 func grouped(c *chain) {
 	at := groups()
 	own, err := os.MkdirTemp(at, "pelt-faults-")
-	if err != nil {
-		c.Fatal(err)
-	}
+	testenv.Must(c, err)
 	c.group = own
 	lines, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		c.Fatal(err)
-	}
+	testenv.Must(c, err)
 	_, before, _ := strings.Cut("\n"+string(lines), "\n0::")
 	before, _, _ = strings.Cut(before, "\n")
 	enter := func(group string) {
@@ -656,9 +649,7 @@ func grouped(c *chain) {
 func forbidden(c *chain, what ebpf.AttachType) (undo func()) {
 	l, err := link.AttachCgroup(link.CgroupOptions{Path: c.group, Attach: what,
 		Program: netbed.Program(c.TB, ebpf.CGroupSKB, 0)})
-	if err != nil {
-		c.Fatal(err)
-	}
+	testenv.Must(c, err)
 	return func() { _ = l.Close() }
 }
 

@@ -166,9 +166,7 @@ func newTrial(c *chain, kernel *observe.Kernel, flow model.Flow, stall bool) *tr
 			o.Interface = func() string { return "eth0" }
 		}
 		w, err := o.Begin(t.number, model.DropsSeq)
-		if err != nil {
-			c.Fatal(err)
-		}
+		testenv.Must(c, err)
 		c.Cleanup(func() { _ = w.Close() })
 		t.watched[i] = w
 	}
@@ -185,9 +183,7 @@ func (t *trial) connect() {
 	end := func(host engine.Host) *engine.End {
 		made := engine.New(udp.New(udp.Config{}), host, order)
 		t.Cleanup(func() { _ = made.Close() })
-		if err := made.Open(t.Context(), order.Ports); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, made.Open(t.Context(), order.Ports))
 		return made
 	}
 	if t.stall {
@@ -220,15 +216,11 @@ func (t *trial) meet() {
 		heard <- err
 	}()
 	met, err := connect(t.sender)
-	if err := cmp.Or(err, <-heard); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, cmp.Or(err, <-heard))
 	t.flow.Address = t.chain.receiver.IP(t.six)
 	t.router.Toward(t.flow.Name, t.flow.Address)
 	for _, w := range t.watched {
-		if err := w.Track(t.flow, t.number, met.Tuples(engine.Send)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, w.Track(t.flow, t.number, met.Tuples(engine.Send)))
 	}
 }
 
@@ -247,18 +239,14 @@ func (t *trial) snapshot(m model.Moment) {
 // cannot keep it from opening its sockets.
 func (t *trial) run(fault, beside func()) (accounts [modes]model.FlowResult) {
 	t.Helper()
-	if err := t.receiver.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, t.receiver.Start(t.Context()))
 	fault()
 	t.snapshot(model.MomentStart)
 	beside()
 	if t.stall {
 		t.keepReaderWaiting()
 	}
-	if err := t.sender.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, t.sender.Start(t.Context()))
 	<-t.sender.Done()
 	for _, w := range t.watched {
 		w.Halt(t.Context())
@@ -269,13 +257,9 @@ func (t *trial) run(fault, beside func()) (accounts [modes]model.FlowResult) {
 		t.Fatal(err)
 	}
 	unsent := sent.Send.Attempted - sent.Send.Accepted
-	if err := t.receiver.Drain(t.Context(), engine.Sent{Streams: sent.Send.Streams, Unsent: unsent}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, t.receiver.Drain(t.Context(), engine.Sent{Streams: sent.Send.Streams, Unsent: unsent}))
 	received, err := t.receiver.Report()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	var settled sync.WaitGroup
 	for _, w := range t.watched {
 		settled.Go(func() { w.Settle(t.Context(), true) })
