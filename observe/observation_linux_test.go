@@ -22,9 +22,7 @@ func watchOf(t *testing.T, cells int) *Kernel {
 	t.Helper()
 	testenv.Root(t)
 	m, err := drops.Open(cells)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	k := &Kernel{machine: m}
 	t.Cleanup(func() {
 		if err := k.Close(); err != nil {
@@ -37,9 +35,7 @@ func watchOf(t *testing.T, cells int) *Kernel {
 func observationOf(t *testing.T, k *Kernel, trial uint16) *Observation {
 	t.Helper()
 	w, err := (&Observer{Do: testenv.Here, Kernel: k}).Begin(trial, model.DropsSeq)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {
 			t.Error(err)
@@ -72,12 +68,8 @@ func TestReportSaysWhatATrackCameTo(t *testing.T) {
 	k := watchOf(t, 1024)
 	flow := model.Flow{Name: "up", Protocol: model.UDP, PayloadBytes: 64, Streams: 1}
 	first, second := observationOf(t, k, 101), observationOf(t, k, 102)
-	if err := first.Track(flow, 101, []model.Tuple{{From: 101, To: 7}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := second.Track(flow, 102, []model.Tuple{{From: 102, To: 7}}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, first.Track(flow, 101, []model.Tuple{{From: 101, To: 7}}))
+	testenv.Must(t, second.Track(flow, 102, []model.Tuple{{From: 102, To: 7}}))
 	if r := first.Report(); r.Mode != model.DropsSeq || r.Why != nil {
 		t.Errorf("with room: mode %s, why %v; want seq", r.Mode, r.Why)
 	}
@@ -94,9 +86,7 @@ func TestReportSaysThatATrackFailed(t *testing.T) {
 	down.Name = "down"
 	ports := []model.Tuple{{From: 201, To: 7}}
 	both, none := observationOf(t, k, 201), observationOf(t, k, 202)
-	if err := both.Track(up, 0, ports); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, both.Track(up, 0, ports))
 	if both.Track(down, 0, ports) == nil || none.Track(up, 0, nil) == nil {
 		t.Fatal("ports of another flow, or none, were taken")
 	}
@@ -110,9 +100,7 @@ func TestReportSaysThatATrackFailed(t *testing.T) {
 // Counters that a reading lacks make those of the others doubtful, whichever it was.
 func TestReportSaysWhatAnyReadingLacks(t *testing.T) {
 	w, err := (&Observer{Do: testenv.Here}).Begin(301, model.DropsOff)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer w.Close()
 	for i, m := range []model.Moment{model.MomentStart, model.MomentMeasure, model.MomentEnd} {
 		w.snapshots.Take(m, counters.Snapshot{Taken: time.Now(),
@@ -127,9 +115,7 @@ func TestReportSaysWhatAnyReadingLacks(t *testing.T) {
 // A long trial reads its counters between its moments, so that none wraps twice unseen.
 func TestCountersAreReadBetween(t *testing.T) {
 	w, err := (&Observer{Do: testenv.Here}).Begin(302, model.DropsOff)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	read := func() time.Time {
 		w.readBetween()
 		return w.snapshots.At("").Taken
@@ -156,13 +142,9 @@ func TestSilentNextHopIsRemembered(t *testing.T) {
 	sender, receiver := ends[0], ends[1]
 	to := receiver.IP(false)
 	w, err := (&Observer{Do: sender.Do}).Begin(1, model.DropsOff)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer w.Close()
-	if err := w.Track(model.Flow{Name: "up", Address: to}, 1, nil); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.Track(model.Flow{Name: "up", Address: to}, 1, nil))
 	sender.Neigh(netlink.NeighSet, "eth0", netlink.Neigh{IP: to.AsSlice(), State: netlink.NUD_FAILED})
 	w.Halt(t.Context())
 	sender.Neigh(netlink.NeighDel, "eth0", netlink.Neigh{IP: to.AsSlice()})

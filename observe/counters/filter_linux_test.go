@@ -127,9 +127,7 @@ func TestRulesAsText(t *testing.T) {
 	text := nft("", "-a", "-t", "list", "ruleset")
 	told := Machine{}.Parse(time.Unix(1, 0), map[string]string{RouterRules: text})
 	r, err := Open(n.Do)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	got, want := map[string]uint64{}, map[string]uint64{}
 	for _, one := range told.readings {
 		got[one.name] = one.value
@@ -168,9 +166,7 @@ func TestConntrackBothWays(t *testing.T) {
 		return fmt.Sprint(all)
 	}
 	r, err := Open(w.Receiver.Do)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	both := r.Read()
 	var asked Snapshot
 	w.Receiver.Must(func() error {
@@ -255,9 +251,7 @@ func TestQueuesAsText(t *testing.T) {
 	})
 	told := Machine{}.Parse(time.Unix(1, 0), texts)
 	r, err := Open(n.Do)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	here := r.Read()
 	type plain model.Queue // without its short form
 	near := func(a, b uint64) bool { return max(a, b)-min(a, b) <= max(a, b)/50 }

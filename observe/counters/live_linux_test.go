@@ -24,15 +24,11 @@ func TestReadHere(t *testing.T) {
 	}
 	testenv.LeakCheck(t)
 	r, err := Open(testenv.Here)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	s := r.Read()
 	t.Logf("unread: %v", s.Unread)
 	stat, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	online := strings.Count(string(stat), "\ncpu") // also those that this process may not use
 	names := map[string]int{}
 	for _, x := range s.readings {
@@ -76,9 +72,7 @@ func TestThreadsReadTheirOwn(t *testing.T) {
 	w.send(t, receiverPort)
 	w.settle(t)
 	outside, err := Open(testenv.Here)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	var wait sync.WaitGroup
 	for _, c := range []struct {
 		reader         *Reader
@@ -142,9 +136,7 @@ func TestWithoutRights(t *testing.T) {
 		})
 	}
 	r, err := Open(nobody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for range 2 {
 		s := r.Read()
 		if len(s.Unread) != 1 || s.Unread[0].Name != "nft rules" ||

@@ -71,9 +71,7 @@ func held(t testing.TB, s netbed.Socket) int {
 func waiting(t testing.TB) bool {
 	t.Helper()
 	text, err := os.ReadFile("/proc/net/softnet_stat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for line := range strings.Lines(string(text)) {
 		const queued = 11
 		if f := strings.Fields(line); len(f) > queued && strings.Trim(f[queued], "0") != "" {
@@ -146,9 +144,7 @@ func machineOf(t testing.TB, cells int) *Machine {
 	t.Helper()
 	testenv.Root(t)
 	m, err := Open(cells)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	t.Cleanup(func() { _ = m.Close() })
 	return m
 }
@@ -178,9 +174,7 @@ func TestMain(m *testing.M) {
 func track(t testing.TB, m *Machine, trial uint16, flow string, o TrackOptions, tuples ...model.Tuple) *Track {
 	t.Helper()
 	k, err := m.Track(trial, flow, tuples, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	t.Cleanup(func() {
 		if err := k.Close(); err != nil {
 			t.Error(err)
@@ -225,9 +219,7 @@ func verdicts(t testing.TB, d model.Drops, flow string, stream int) map[uint64]m
 			continue
 		}
 		for s, err := range f.Streams[stream].Stretches() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			for i := range s.Count {
 				out[s.From+i] = d.Sites[s.Mark]
 			}

@@ -13,15 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/netbed"
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
 // What the program costs for each packet that is dropped, as the kernel measures it.
 func BenchmarkDrop(b *testing.B) {
 	stats, err := ebpf.EnableStats(uint32(unix.BPF_STATS_RUN_TIME))
-	if err != nil {
-		b.Fatal(err)
-	}
+	testenv.Must(b, err)
 	defer stats.Close()
 	for _, c := range []struct {
 		name    string
@@ -61,9 +60,7 @@ func runs(b *testing.B, all []*ebpf.Program) (spent time.Duration, count uint64)
 	b.Helper()
 	for i, p := range all {
 		s, err := p.Stats()
-		if err != nil {
-			b.Fatal(err)
-		}
+		testenv.Must(b, err)
 		if spent += s.Runtime; i == 0 {
 			count = s.RunCount
 		}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/internal/netbed"
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -34,23 +35,15 @@ func TestConnections(t *testing.T) {
 	const port, peer = 7359, 40000
 	const syn, ack = 2, 16
 	awaited, err := m.MeetTCP(testTrial, "up", port, netbed.Address(false, 2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	later, err := m.MeetTCP(testTrial+1, "other", port, netip.Addr{}) // the port stays the first one's
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	b.Receiver.Rule(nftables.ChainHookInput, &expr.Verdict{Kind: expr.VerdictDrop})
 	k, err := m.Track(testTrial, "up", []model.Tuple{{From: peer, To: port, Peer: netbed.Address(false, 2)},
 		{From: peer + 2, To: port, Peer: netbed.Address(false, 3)}}, TrackOptions{TCP: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	b.Sender.SendRaw(segment(peer, port, ack, 1000), segment(peer, port, ack, 1))
-	if err := k.BeginMeasured(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, k.BeginMeasured())
 	b.Sender.SendRaw(
 		segment(peer, port, syn, 0), segment(peer, port, ack, 0), segment(peer+1, port, ack, 100), // asks
 		segment(port, peer, ack, 0), segment(port, peer, ack, 100), // answers

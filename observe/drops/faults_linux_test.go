@@ -104,9 +104,7 @@ func awaitVerdicts(t testing.TB, n uint64) {
 	t.Helper()
 	testenv.Await(t, fmt.Sprintf("%d verdicts", n), func() bool {
 		d, err := machine(t).Collect(testTrial, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		var sum uint64
 		for _, c := range d.Flows[0].Counts {
 			sum += c.Packets

@@ -12,6 +12,7 @@ import (
 	"github.com/google/nftables"
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -21,9 +22,7 @@ func TestSitesFull(t *testing.T) {
 	b, from, _ := pair(t, false, wide)
 	track(t, m, testTrial, "up", TrackOptions{}, model.Tuple{From: from.Port, To: testPort})
 	fresh := m.NearlyFull()
-	if err := m.objects.NextSite.Set(uint32(bpfLimitsSITES)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, m.objects.NextSite.Set(uint32(bpfLimitsSITES)))
 	if fresh || !m.NearlyFull() {
 		t.Errorf("nearly full at first: %v, with a full table: %v", fresh, m.NearlyFull())
 	}
@@ -129,15 +128,11 @@ func TestFlowsGiveBackTheirStreams(t *testing.T) {
 	before := taken()
 	k, err := m.Track(testTrial, "up", []model.Tuple{{From: 20000, To: testPort}, {From: 20001, To: testPort}},
 		TrackOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if n := taken() - before; n != 3 {
 		t.Errorf("a flow of two streams takes %d places, want 3", n)
 	}
-	if err := k.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, k.Close())
 	if n := taken() - before; n != 0 {
 		t.Errorf("%d places are still taken", n)
 	}

@@ -41,9 +41,7 @@ func read(t testing.TB, l *Live, h *netbed.Node) LiveAccount {
 	last := ^uint64(0)
 	for same := 0; ; time.Sleep(10 * time.Millisecond) {
 		a, err := l.Read()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		a.Drops = slices.DeleteFunc(a.Drops, func(d LiveDrop) bool { return d.Site.Namespace != h.ID() })
 		sum := a.Lost
 		for _, d := range a.Drops {

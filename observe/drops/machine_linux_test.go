@@ -41,9 +41,7 @@ func TestThreeFaults(t *testing.T) {
 	b.Receiver.DropFourth(nftables.ChainHookInput)
 	m := machine(t)
 	before, err := m.Missed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	track(t, m, testTrial, "up", TrackOptions{Packets: 20_000}, model.Tuple{From: from.Port, To: testPort})
 	stop := drops(t)
 	send(t, from, testTrial, 0, 20_000, 64)
@@ -67,9 +65,7 @@ func TestThreeFaults(t *testing.T) {
 		t.Errorf("%v; tallies %+v", by, d.Flows[0].Counts)
 	}
 	after, err := m.Missed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	unseen := 20_000 - uint64(len(said)) - uint64(len(got))
 	named(t, 20_000-uint64(len(got)), unseen)
 	// Without the second program some hundred are missed; a burst may be of any traffic of this host.
@@ -119,9 +115,7 @@ func TestDenied(t *testing.T) {
 func TestRefusedProgram(t *testing.T) {
 	testenv.Root(t)
 	k, err := examineKernel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	var o struct {
 		Program *ebpf.Program `ebpf:"dropped"`
 	}
@@ -155,9 +149,7 @@ func TestVerifierSteps(t *testing.T) {
 	for i := range 4 {
 		live, old := i&1 != 0, i&2 != 0
 		k, err := examineKernel()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		isOld := k.old
 		k.old = k.old || old
 		var o struct { // by which the kernel says whether it takes the program that reads anywhere
@@ -168,18 +160,14 @@ func TestVerifierSteps(t *testing.T) {
 			spec = s
 			return s.Variables["live_view"].Set(live)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		_ = o.Program.Close()
 		if isOld {
 			delete(spec.Programs, "function_of") // which needs Linux 5.14: the list of symbols serves instead
 		}
 		set, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: kerneltypes.Cache(),
 			Programs: ebpf.ProgramOptions{LogLevel: ebpf.LogLevelStats}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		for name, p := range set.Programs {
 			_, after, _ := strings.Cut(p.VerifierLog, "processed ")
 			steps := 0
@@ -196,13 +184,9 @@ func TestVerifierSteps(t *testing.T) {
 func TestClosed(t *testing.T) {
 	testenv.Root(t)
 	m, err := Open(1024)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	k, err := m.Track(testTrial, "up", []model.Tuple{{From: 1, To: 2}}, TrackOptions{Fragments: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if err := errors.Join(m.Close(), m.Close(), k.Close(), k.Close()); err != nil {
 		t.Error(err)
 	}
@@ -220,9 +204,7 @@ func TestClosed(t *testing.T) {
 // The kernel names its reasons.
 func TestNames(t *testing.T) {
 	k, err := examineKernel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if k.old {
 		if n := k.reasons.name(0); n != "NOT_SPECIFIED" || len(k.taps) == 0 {
 			t.Errorf("no reason is %s; sniffers' functions are at %x", n, k.taps)

@@ -67,9 +67,7 @@ func collect(t *testing.T, m *Machine, trial uint16) model.Drops {
 	t.Helper()
 	settle(t, m)
 	d, err := m.Collect(trial, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return d
 }
 
@@ -77,9 +75,7 @@ func collect(t *testing.T, m *Machine, trial uint16) model.Drops {
 func exits(t *testing.T, m *Machine) [bpfExitReasonEXITS]uint64 {
 	t.Helper()
 	by, _, err := m.exits()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return by
 }
 
@@ -163,13 +159,9 @@ func TestPortsTakenOver(t *testing.T) {
 	b.Sender.Rule(nftables.ChainHookOutput, &expr.Verdict{Kind: expr.VerdictDrop})
 	m, ports := machine(t), model.Tuple{From: from.Port, To: testPort}
 	earlier, err := m.Track(testTrial, "down", []model.Tuple{ports}, TrackOptions{Iperf: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	track(t, m, testTrial+1, "down", TrackOptions{Iperf: true}, ports)
-	if err := earlier.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, earlier.Close())
 	packet := make([]byte, 100)
 	for i := range uint32(n) {
 		binary.BigEndian.PutUint32(packet[8:], i+1)
@@ -181,9 +173,7 @@ func TestPortsTakenOver(t *testing.T) {
 // sendSegments sends super-packets of k datagrams.
 func sendSegments(t *testing.T, s netbed.Socket, trial uint16, buffers, k uint64, payload int) {
 	t.Helper()
-	if err := unix.SetsockoptInt(s.FD, unix.SOL_UDP, unix.UDP_SEGMENT, payload); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, unix.SetsockoptInt(s.FD, unix.SOL_UDP, unix.UDP_SEGMENT, payload))
 	b := make([]byte, int(k)*payload)
 	for i := range buffers {
 		for j := range k {
@@ -291,16 +281,12 @@ func TestTwoViews(t *testing.T) {
 		late[q] = 1
 	}
 	sameAs(t, said, late, 2000, "NETFILTER_DROP|SOCKET_RCVBUFF")
-	if err := near.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, near.Close())
 	if again := collect(t, m, testTrial); len(again.Flows) != 1 ||
 		!bytes.Equal(again.Flows[0].Streams[0].Data, d.Flows[0].Streams[0].Data) {
 		t.Error("the second end does not get the first one's account")
 	}
-	if err := far.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, far.Close())
 	if _, err := m.Collect(testTrial, true); err == nil {
 		t.Error("the trial is still there after its last track")
 	}
@@ -335,9 +321,7 @@ func TestOtherPorts(t *testing.T) {
 			var ends [2]*Track
 			for i := range ends {
 				k, err := m.Track(numbered, "up", tuples[i], TrackOptions{Number: c.number})
-				if err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, err)
 				defer k.Close()
 				ends[i] = k
 			}

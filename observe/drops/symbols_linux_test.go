@@ -5,15 +5,15 @@ package drops
 import (
 	"os"
 	"testing"
+
+	"pelt/internal/testenv"
 )
 
 // somewhere are addresses in functions of the kernel and of its modules.
 func somewhere(t testing.TB) (addresses []uint64) {
 	t.Helper()
 	f, err := os.Open(kallsyms)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer f.Close()
 	n := 0
 	err = functions(f, func(at uint64, _ []byte) {
@@ -35,9 +35,7 @@ func TestFunctionOf(t *testing.T) {
 	}
 	addresses := somewhere(t)
 	listed, _, err := kernelFunctions(addresses)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for _, at := range addresses {
 		if got, ok := m.names.namer.name(&m.kernel, at); !ok || got != listed[at] {
 			t.Errorf("%#x: %v, %v; want %v", at, got, ok, listed[at])

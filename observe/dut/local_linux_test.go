@@ -51,18 +51,14 @@ func TestLocalRouter(t *testing.T) {
 	testenv.Tool(t, "nft")
 	ns := netbed.Namespace(t)
 	inode, err := counters.Namespace(ns.Do)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	ns.Rule(nftables.ChainHookForward, &expr.Counter{}, &expr.Verdict{Kind: expr.VerdictDrop})
 	for _, shell := range shells {
 		t.Run(strings.Join(shell, " "), func(t *testing.T) {
 			testenv.Tool(t, shell[0])
 			start := local(ns.Do, true, shell[0], shell[1:]...)
 			r := &Router{node: "router", source: "the lab", start: start, period: 50 * time.Millisecond}
-			if err := r.open(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, r.open(context.Background()))
 			w := r.Begin()
 			moment := func(m model.Moment) { // until it is answered in time, also by a busy host
 				testenv.Await(t, string(m), func() bool {
@@ -116,9 +112,7 @@ func TestSilentNextHopIsRemembered(t *testing.T) {
 	all := netbed.Chain(t, "sender", "router", "receiver")
 	at, to := all[1], all[2].IP(false)
 	r, err := Open(t.Context(), "router", "the lab", Local(at.Do))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	w := r.Begin()
 	back := all[0].IP(false)
 	for flow, to := range map[string]netip.Addr{"up": to, "down": back} {
@@ -154,12 +148,8 @@ func TestLocalShellDiesWithTheProcess(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), holder+"=1")
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
+	testenv.Must(t, cmd.Start())
 	pid := 0
 	if _, err := fmt.Fscan(out, &pid); err != nil || pid < 2 {
 		t.Fatalf("pid %d, %v", pid, err)
@@ -167,9 +157,7 @@ func TestLocalShellDiesWithTheProcess(t *testing.T) {
 	if err := syscall.Kill(pid, 0); err != nil {
 		t.Fatalf("the shell is not there: %v", err)
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, cmd.Process.Kill())
 	_ = cmd.Wait() // killed
 	for deadline := time.Now().Add(testenv.Patience); ; time.Sleep(5 * time.Millisecond) {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -187,9 +175,7 @@ func TestLocalShellDiesWithTheProcess(t *testing.T) {
 func TestCloseDoesNotHang(t *testing.T) {
 	testenv.Tool(t, "sh", "sleep")
 	s, err := Local(testenv.Here)(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if _, err := io.WriteString(s.In, "echo ready; exec sleep 1000\n"); err != nil {
 		t.Fatal(err)
 	}

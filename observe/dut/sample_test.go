@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pelt/internal/testenv"
 	"pelt/observe/counters"
 	"pelt/test/golden"
 )
@@ -26,9 +27,7 @@ func written(part map[string]string) string {
 func capture(t testing.TB, name string) string {
 	t.Helper()
 	b, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return string(b)
 }
 
@@ -39,9 +38,7 @@ func TestParseCaptures(t *testing.T) {
 	var out strings.Builder
 	for _, name := range []string{"linux-6.18.txt", "openwrt-mips.txt"} {
 		s, err := parseSample(capture(t, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		connections := "unknown"
 		if s.connections != nil && s.connectionsMax != nil {
 			connections = fmt.Sprint(*s.connections, " of ", *s.connectionsMax)

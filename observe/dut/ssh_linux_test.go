@@ -17,9 +17,7 @@ import (
 func target(t *testing.T, text string) Start {
 	t.Helper()
 	to, err := ParseTarget(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return to.Start()
 }
 
@@ -47,9 +45,7 @@ func TestServerHangsUp(t *testing.T) {
 	s := startServer(t)
 	ctx := context.Background()
 	r := &Router{node: "router", source: "ssh://ash", start: target(t, "ssh://ash"), period: 250 * time.Millisecond}
-	if err := r.open(ctx); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, r.open(ctx))
 	defer r.Close()
 	if f := r.Facts(); f.System != "linux" || f.Source != "ssh://ash" || f.Node != "router" {
 		t.Errorf("%+v", f)

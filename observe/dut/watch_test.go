@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pelt/finding"
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/observe/counters"
 	"pelt/test/golden"
@@ -128,9 +129,7 @@ func opened(t *testing.T, f *fake) string {
 
 func lasts(t *testing.T, text string) time.Duration {
 	d, err := time.ParseDuration(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return d
 }
 
@@ -332,9 +331,7 @@ func TestCores(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		r, err := Open(context.Background(), "router", "ssh://fake", f.start)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		w := r.Begin()
 		if busy := w.Cores(); busy != nil {
 			t.Errorf("before two samples: %v", busy)
