@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -100,12 +101,8 @@ func TestDrain(t *testing.T) {
 				f.heard = c.heard
 				e := newEnd(Order{Role: Receive, Flow: model.Flow{Protocol: c.protocol},
 					Timing: model.Timing{DrainSeconds: c.drain.Seconds()}}, f)
-				if err := connect(e); err != nil {
-					t.Fatal(err)
-				}
-				if err := e.Start(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, connect(e))
+				testenv.Must(t, e.Start(t.Context()))
 				time.Sleep(c.before)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()

@@ -27,9 +27,7 @@ func testAnotherKey(t *testing.T, maker Maker) {
 	o := p.Dialer.Order
 	o.Key = bytes.Repeat([]byte{8}, engine.KeyBytes)
 	stranger, err := Open(t, b.Near, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), brief)
 	defer cancel()
 	if err := stranger.Connect(ctx); err == nil {
@@ -45,9 +43,7 @@ func (b *Bed) listen(t testing.TB, answer func([]byte) []byte) (port uint16) {
 	at := net.JoinHostPort(b.Peer.String(), "0")
 	if b.Flow.Protocol == model.TCP {
 		var l net.Listener
-		if err := b.Far.Host.Do(func() (err error) { l, err = net.Listen("tcp", at); return err }); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, b.Far.Host.Do(func() (err error) { l, err = net.Listen("tcp", at); return err }))
 		t.Cleanup(func() { l.Close() })
 		go func() {
 			for {
@@ -72,9 +68,7 @@ func (b *Bed) listen(t testing.TB, answer func([]byte) []byte) (port uint16) {
 		return l.Addr().(*net.TCPAddr).AddrPort().Port()
 	}
 	var conn net.PacketConn
-	if err := b.Far.Host.Do(func() (err error) { conn, err = net.ListenPacket("udp", at); return err }); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, b.Far.Host.Do(func() (err error) { conn, err = net.ListenPacket("udp", at); return err }))
 	t.Cleanup(func() { conn.Close() })
 	go func() {
 		for b := make([]byte, 1<<16); ; {
@@ -124,9 +118,7 @@ func testNoConsent(t *testing.T, maker Maker) {
 				return c.answer(m)
 			})
 			p, err := b.toward(t, port)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), brief)
 			defer cancel()
 			err = p.Dialer.Connect(ctx)

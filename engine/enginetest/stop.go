@@ -33,9 +33,7 @@ func testStop(t *testing.T, maker Maker, datagrams bool) {
 		b := maker(t, Want{})
 		mute := b.listen(t, nil)
 		p, err := b.toward(t, mute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		for _, e := range []*End{p.Dialer, p.Listener} {
 			time.AfterFunc(20*time.Millisecond, e.Stop)
 			failed(t, e)

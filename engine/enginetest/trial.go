@@ -161,9 +161,7 @@ type Pair struct {
 func (r *Trial) Prepare(t testing.TB) *Pair {
 	t.Helper()
 	p, err := r.open(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return p
 }
 
@@ -216,17 +214,13 @@ func (p *Pair) Meet() {
 	for i, s := range p.Dialer.Met.Streams {
 		living[i] = s.Met && p.Listener.Met.Streams[i].Met
 	}
-	if err := errors.Join(p.Listener.Settle(living), p.Dialer.Settle(living)); err != nil {
-		p.t.Fatal(err)
-	}
+	testenv.Must(p.t, errors.Join(p.Listener.Settle(living), p.Dialer.Settle(living)))
 }
 
 // Connect connects ends at once.
 func Connect(t testing.TB, ends ...*End) {
 	t.Helper()
-	if err := connect(t, ends...); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, connect(t, ends...))
 }
 
 func connect(t testing.TB, ends ...*End) error {
@@ -255,9 +249,7 @@ func (p *Pair) Connect() *Pair {
 func (p *Pair) Start() *Pair {
 	p.t.Helper()
 	for _, e := range []*End{p.Receiver, p.Sender} {
-		if err := e.Start(p.t.Context()); err != nil {
-			p.t.Fatal(err)
-		}
+		testenv.Must(p.t, e.Start(p.t.Context()))
 	}
 	return p
 }
@@ -276,9 +268,7 @@ func (p *Pair) Stop() {
 func (p *Pair) Play() (send, receive engine.Report) {
 	p.t.Helper()
 	send, receive, err := p.play()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	testenv.Must(p.t, err)
 	return send, receive
 }
 
@@ -339,8 +329,6 @@ func (r *Trial) Try(t testing.TB) (send, receive engine.Report, err error) {
 func (r *Trial) Play(t testing.TB) (send, receive engine.Report) {
 	t.Helper()
 	send, receive, err := r.Try(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return send, receive
 }

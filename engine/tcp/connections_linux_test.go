@@ -86,18 +86,14 @@ func TestClockConnectionRate(t *testing.T) {
 // TestSetUpTime: how long this program took to look does not count.
 func TestSetUpTime(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer l.Close()
 	for _, c := range []struct {
 		name string
 		call bool
 	}{{"connected", true}, {"not connected", false}} {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if c.call {
 			err = unix.Connect(fd, &unix.SockaddrInet4{Port: l.Addr().(*net.TCPAddr).Port, Addr: [4]byte{127, 0, 0, 1}})
 		}
@@ -125,9 +121,7 @@ func TestLateAttemptOfTheWarmup(t *testing.T) {
 		t.Fatal(err)
 	}
 	poll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	c.poll = poll
 	if err := e.host.Do(func() error {
 		c.start(o.begun.Add(warmup+time.Millisecond), maxUnderWay)
@@ -196,24 +190,16 @@ func TestConnectionsKept(t *testing.T) {
 func TestConnectionsOfTheHost(t *testing.T) {
 	t.Run("files", func(t *testing.T) {
 		var old unix.Rlimit
-		if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &old))
 		open, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		p := newPair(t, netbed.Namespace(t), "127.0.0.1", false, connections(model.ConnectionKeep, 1),
 			timing(0, 20*time.Second, time.Second))
 		p.Connect()
 		few := unix.Rlimit{Cur: uint64(len(open)) + spareFiles + 200, Max: old.Max}
-		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &few))
 		s, _ := p.play()
-		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &old))
 		x := s.Connections
 		if x.OpenMax < 80 || x.OpenMax > 100 || !x.HostLimit || x.Ended != model.TurnedAway ||
 			len(x.Failed) != 0 {

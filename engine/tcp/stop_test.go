@@ -19,9 +19,7 @@ import (
 func (p *pair) start(ends ...testEnd) {
 	p.t.Helper()
 	for _, e := range ends {
-		if err := e.Start(p.t.Context()); err != nil {
-			p.t.Fatal(err)
-		}
+		testenv.Must(p.t, e.Start(p.t.Context()))
 	}
 }
 
@@ -128,14 +126,10 @@ func TestUnusableConnection(t *testing.T) {
 // A connection that comes when the end is closed is no stream of it: nobody would close it.
 func TestNoStreamAfterClose(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer l.Close()
 	conn, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer conn.Close()
 	for _, closed := range []bool{true, false} {
 		e := &end{order: engine.Order{Flow: flow(1, 64, false)}, streams: make([]*stream, 1),

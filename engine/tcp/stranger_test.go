@@ -48,9 +48,7 @@ func TestOldestStrangerGoes(t *testing.T) {
 
 func TestPortInUse(t *testing.T) {
 	l, err := net.Listen("tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).Port
 	o := engine.Order{Flow: flow(1, 64, false), Timing: timing(0, time.Second, 0), Role: engine.Receive, Listen: true,
@@ -68,9 +66,7 @@ func TestPortInUse(t *testing.T) {
 	o.Listen, o.Role, o.Peer, o.Ports = false, engine.Send, mustAddr("127.0.0.1"), []uint16{uint16(port)}
 	o.Flow.SourcePort = port
 	e, err := prepare(t, New(Config{}), enginetest.Here{}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer e.Close()
 	if err := e.Connect(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), fmt.Sprintf("%s: %d", model.LocalPortTaken, port)) {

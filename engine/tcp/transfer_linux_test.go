@@ -220,18 +220,12 @@ func TestAnswersOneAfterTheOther(t *testing.T) {
 func halfPair(t *testing.T, role engine.Role, f model.Flow) (*end, net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer l.Close()
 	other, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	own, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	t.Cleanup(func() { own.Close(); other.Close() })
 	e := New(Config{}).newEnd(enginetest.Here{},
 		engine.Order{Flow: f, Timing: timing(0, time.Minute, time.Second), Role: role,

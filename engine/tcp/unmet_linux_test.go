@@ -17,6 +17,7 @@ import (
 	"pelt/engine/enginetest"
 	"pelt/internal/icmp"
 	"pelt/internal/netbed"
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -27,9 +28,7 @@ func TestNoAnswer(t *testing.T) {
 	o := p.sender.Order
 	o.Ports = []uint16{mute(t), mute(t)}
 	caller, err := prepare(t, New(Config{}), enginetest.Here{}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for name, c := range map[string]struct {
 		end  testEnd
 		sent []bool
@@ -54,16 +53,12 @@ func TestNoAnswerAfterSYN(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, enginetest.Here{}, "127.0.0.1", false, flow(1, 64, false), timing(0, time.Minute, 0))
 	deaf, err := net.Listen("tcp", "127.0.0.1:0") // whose kernel takes connections
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer deaf.Close()
 	o := p.sender.Order
 	o.Ports = []uint16{netip.MustParseAddrPort(deaf.Addr().String()).Port()}
 	caller, err := prepare(t, New(Config{}), enginetest.Here{}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	met, err := caller.End.End.Connect(ctx)
@@ -77,23 +72,15 @@ func mute(t *testing.T) uint16 {
 	at := &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}
 	open := func() int {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		t.Cleanup(func() { unix.Close(fd) })
 		return fd
 	}
 	l := open()
-	if err := unix.Bind(l, at); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Listen(l, 0); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, unix.Bind(l, at))
+	testenv.Must(t, unix.Listen(l, 0))
 	bound, err := unix.Getsockname(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for range 3 { // one more than it keeps
 		if err := unix.Connect(open(), bound); err != nil && err != unix.EINPROGRESS {
 			t.Fatal(err)

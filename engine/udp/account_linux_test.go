@@ -167,13 +167,9 @@ func TestTruesize(t *testing.T) {
 		send, receive := long.Play(t)
 		// The same datagrams again, with nobody reading.
 		dialer, listener := r.connected(t)
-		if err := listener.t.OpenStreams(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, listener.t.OpenStreams())
 		before := far.Received() // what a backlog drops is not among it
-		if err := dialer.run(t); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, dialer.run(t))
 		m, ok := memoryOf(listener.t.sockets[0].(*linuxSocket).fd)
 		came := far.Received() - before
 		if want := float64(m.queued) / float64(came); !ok || want < float64(payload) {

@@ -51,9 +51,7 @@ func TestReadingIsTold(t *testing.T) {
 		r.Flow.Streams, r.Timing.MeasureSeconds = 3, 3600
 		dialer, listener := r.connected(t)
 		for _, e := range []testEnd{listener, dialer} {
-			if err := e.Start(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, e.Start(t.Context()))
 			if e == listener && e.t.role.(*receiver).idle.Load() != 0 {
 				t.Error("it was started and does not read all its streams")
 			}
@@ -72,9 +70,7 @@ func TestEchoGivesSigns(t *testing.T) {
 		p := dialer.t.role.(*prober)
 		testenv.Await(t, "two signs", func() bool {
 			d, err := p.end.sockets[0].read(readWait)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			p.answer(d.whole(), d.nanos)
 			return dialer.t.Count().Heard == 2
 		})
@@ -111,9 +107,7 @@ func TestStopInABlockedBurst(t *testing.T) {
 			r.Flow.Rate, r.Flow.Burst, r.Timing.WarmupSeconds = unit.PacketRate(1_000_000), model.MaxBurst, 0
 			dialer, _ := r.prepare(t)
 			e := dialer.t
-			if err := e.Settle([]bool{true}); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, e.Settle([]bool{true}))
 			w := e.role.(*sender).streams[0]
 			w.prepare(false)
 			box := &stuck{outbox: w.out}
@@ -129,9 +123,7 @@ func TestStopInABlockedBurst(t *testing.T) {
 			p := pace.New(pace.Even(schedule),
 				pace.Stream{Length: length, Slots: math.MaxUint64, PPS: schedule.PPS(), Burst: model.MaxBurst})
 			w.phases[1] = engine.Phase{Pacer: p, Length: length, Paced: true}
-			if err := w.sendAlone(w.clock.Now() - int64(70*time.Millisecond)); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, w.sendAlone(w.clock.Now()-int64(70*time.Millisecond)))
 			if box.calls > 30 || w.sequence != 0 {
 				t.Errorf("tried %d times, %d sent", box.calls, w.sequence)
 			}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pelt/engine"
+	"pelt/internal/testenv"
 )
 
 // lossy is a socket whose peer answers a share of the checks.
@@ -44,15 +45,11 @@ func (s *lossy) read(wait time.Duration) (datagram, error) {
 func BenchmarkKeepers(b *testing.B) {
 	near, far := linked(b)
 	var sink net.PacketConn
-	if err := far.Do(func() (err error) { sink, err = net.ListenPacket("udp4", "0.0.0.0:9"); return err }); err != nil {
-		b.Fatal(err)
-	}
+	testenv.Must(b, far.Do(func() (err error) { sink, err = net.ListenPacket("udp4", "0.0.0.0:9"); return err }))
 	defer sink.Close()
 	used := func() time.Duration {
 		var u unix.Rusage
-		if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-			b.Fatal(err)
-		}
+		testenv.Must(b, unix.Getrusage(unix.RUSAGE_SELF, &u))
 		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 	}
 	clock := engine.NewClock()
@@ -63,9 +60,7 @@ func BenchmarkKeepers(b *testing.B) {
 				r := newTrial()
 				o := engine.Order{Flow: r.Flow, Role: engine.Send, Trial: r.Order.Trial, Tag: r.Tag, Key: r.Key}
 				s, err := connect(near, settingsOf(o, clock, ""), netip.AddrPort{}, netip.AddrPortFrom(farFour, 9), false)
-				if err != nil {
-					b.Fatal(err)
-				}
+				testenv.Must(b, err)
 				defer s.close()
 				e := &Sockets{engine: &Engine{}, order: o, sockets: []socket{&lossy{socket: s, order: o, loss: loss}},
 					now: clock.Now}

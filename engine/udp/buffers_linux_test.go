@@ -27,9 +27,7 @@ func TestBuffersAsAsked(t *testing.T) {
 		unix.SO_SNDBUF); n != 40000 {
 		t.Errorf("send buffer %d B, %v", n, err)
 	}
-	if err := listener.t.OpenStreams(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, listener.t.OpenStreams())
 	if n, _ := listener.t.sockets[0].bufferBytes(); n != 50<<20 {
 		t.Errorf("receive buffer %d B", n)
 	}
@@ -85,9 +83,7 @@ func TestShortBuffers(t *testing.T) {
 		t.Skipf("this namespace does not tell its limit: %v", err)
 	}
 	limit, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if limit > model.MaxSocketBuffer/4 {
 		t.Skipf("net.core.rmem_max of %d B is beyond what can be asked for", limit)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"pelt/engine"
 	"pelt/internal/icmp"
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -152,9 +153,7 @@ func TestCallThatBeginsLate(t *testing.T) {
 						}
 					}
 					m, err := e.Connect(t.Context())
-					if err != nil {
-						t.Fatal(err)
-					}
+					testenv.Must(t, err)
 					for i, one := range m.Streams {
 						if met := i == late || !deafOthers; one.Met != met || one.Sent < 2 {
 							t.Errorf("stream %d began %v late, the others deaf %v: stream %d: %+v", late, begins,
@@ -180,9 +179,7 @@ func TestListenerThatLooksLate(t *testing.T) {
 	ctx, over := context.WithCancel(t.Context())
 	over()
 	m, err := listener.End.End.Connect(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for i, s := range m.Streams {
 		if !s.Met || listener.t.tokens[i] != dialer.t.tokens[i] {
 			t.Errorf("stream %d: met %v, tokens %x and %x", i, s.Met, listener.t.tokens[i], dialer.t.tokens[i])

@@ -99,9 +99,7 @@ func TestDSCP(t *testing.T) {
 		}
 		r.Peer, r.Tag = netip.IPv6Loopback(), r.Tag+1
 		dialer, listener := r.connected(t)
-		if err := listener.t.OpenStreams(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, listener.t.OpenStreams())
 		for _, e := range []testEnd{dialer, listener} {
 			got, err := unix.GetsockoptInt(e.t.sockets[0].(*linuxSocket).fd, unix.IPPROTO_IPV6, unix.IPV6_TCLASS)
 			if err != nil || got != dscp<<2 {
@@ -186,18 +184,14 @@ func TestDialerComesAgain(t *testing.T) {
 	first, listener := r.prepare(t)
 	w := first.t.sockets[0]
 	hello := engine.NewConsentDialer(first.t.order.StreamKey(0)).Message()
-	if err := w.write(hello[:]); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, w.write(hello[:]))
 	if d, err := w.read(testenv.Patience); err != nil || d.bytes != engine.ConsentBytes {
 		t.Fatalf("hello was answered by %+v, %v", d, err)
 	}
 	first.Close()
 	order := first.Order
 	second, err := prepare(t, r.Near.Engine.(*Engine), enginetest.Here{}, order)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer second.Close()
 	enginetest.Connect(t, second.End, listener.End)
 }
@@ -237,9 +231,7 @@ func TestClosedPort(t *testing.T) {
 // TestLocalPortInUse: who calls from a port that another program has is told so by a code.
 func TestLocalPortInUse(t *testing.T) {
 	taken, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer taken.Close()
 	order := engine.Order{Flow: newTrial().Flow, Role: engine.Send, Trial: 9, Key: newTrial().Key, CPU: -1,
 		Peer: netip.MustParseAddr("127.0.0.1"), Ports: []uint16{9}}

@@ -112,9 +112,7 @@ func TestSurveyWhereNothingPasses(t *testing.T) {
 	dialer, _ := r.connected(t)
 	rules(mid, "table inet t { chain f { type filter hook forward priority 0; drop; }; }")
 	begun := time.Now()
-	if err := dialer.run(t); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, dialer.run(t))
 	took := time.Since(begun)
 	p := dialer.Account().Probe
 	if p.Out.Bytes != 0 || len(p.Out.Why) != 1 || p.Out.Why[0].Code != model.MTUUnanswered || p.Back.Bytes != 0 ||

@@ -63,9 +63,7 @@ func (e testEnd) run(t testing.TB) error {
 func start(t testing.TB, ends ...testEnd) (wait func()) {
 	t.Helper()
 	for _, e := range ends {
-		if err := e.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, e.Start(t.Context()))
 	}
 	return func() {
 		t.Helper()

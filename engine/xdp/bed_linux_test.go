@@ -36,9 +36,7 @@ func newBed(t testing.TB) *bed {
 // makeReady puts a program at the far end of the cable.
 func (b *bed) makeReady() {
 	b.T.Helper()
-	if err := b.engines[b.far].xdp.Ready(b.far, "vb"); err != nil {
-		b.T.Fatal(err)
-	}
+	testenv.Must(b.T, b.engines[b.far].xdp.Ready(b.far, "vb"))
 }
 
 // The suite of all transports: frames over a cable, and through a router between two. TestClockEveryShape mixes them
@@ -64,9 +62,7 @@ func TestTransport(t *testing.T) {
 				if i > 0 && i < len(nodes)-1 {
 					name = "to-" + names[to]
 				}
-				if err := all[i].xdp.Ready(n, name); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, all[i].xdp.Ready(n, name))
 				rings = append(rings, func() uint64 { return n.Unsent(name) })
 			}
 		}

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -58,9 +59,7 @@ func BenchmarkFlood(b *testing.B) {
 				for range repeats {
 					out, err := ours.run(b, trial{engines: [2]string{c.engine, c.engine}, measure: benchTime,
 						warmup: 200 * time.Millisecond, flow: model.Flow{PayloadBytes: c.payload}})
-					if err != nil {
-						b.Fatal(err)
-					}
+					testenv.Must(b, err)
 					s, r := out.send.Send, out.receive.Receive
 					if named := s.Attempted - r.Tally.Received; c.engine == "xdp" && named != out.unsent() {
 						b.Errorf("%d lost without a name", named-out.unsent())
@@ -94,9 +93,7 @@ func (b *bed) threaded() {
 		comm, _ := os.ReadFile("/proc/" + e.Name() + "/comm")
 		if pid, err := strconv.Atoi(e.Name()); err == nil && strings.HasPrefix(string(comm), "napi/vb") {
 			found = true
-			if err := unix.SchedSetaffinity(pid, &set); err != nil {
-				b.T.Fatal(err)
-			}
+			testenv.Must(b.T, unix.SchedSetaffinity(pid, &set))
 		}
 	}
 	if !found {

@@ -107,9 +107,7 @@ func TestOddPackets(t *testing.T) {
 		}
 	}
 	out, err := b.run(t, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	r := out.receive.Receive
 	got := []uint64{r.Tally.Received, r.Tally.Duplicates, r.Broken, r.Tally.WrongLength, r.Tally.Strangers}
 	// Its own and 1000, 1002, 1003; 0 twice more; 2^40.
@@ -165,9 +163,7 @@ func TestOthersGoOn(t *testing.T) {
 		}
 	}
 	out, err := b.run(t, trial{packets: 1, flow: model.Flow{Rate: unit.PacketRate(50_000)}, during: speak})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	t.Logf("%d answers of 9000 B beside %d packets, the slowest after %v", answers,
 		out.receive.Receive.Tally.Received, slowest)
 	if lost, unsent := out.balanced(t), out.unsent(); lost != unsent {
@@ -181,9 +177,7 @@ func TestTakenInterface(t *testing.T) {
 	b := newBed(t)
 	other := New(nil)
 	defer other.Close()
-	if err := other.Ready(b.far, "vb"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, other.Ready(b.far, "vb"))
 	c := trial{measure: 50 * time.Millisecond, flow: model.Flow{Rate: unit.PacketRate(1000)}}
 	var refusal *engine.Refusal
 	if _, err := b.run(t, c); !errors.As(err, &refusal) || refusal.Why.Code != model.ProgramThere {
@@ -224,9 +218,7 @@ func TestStrays(t *testing.T) {
 		b.inject(fragment(0, 40, 1), fragment(40, 72, 0))
 	}
 	out, err := b.run(t, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if r := out.receive.Receive; r.Strays != 1 || r.Tally.Received != out.send.Send.Attempted {
 		t.Errorf("%d strays and %d received of %d; want 1 and all", r.Strays, r.Tally.Received, out.send.Send.Attempted)
 	}
@@ -243,9 +235,7 @@ func TestNothingStays(t *testing.T) {
 	if !b.far.HasProgram("vb") {
 		t.Error("the program left its interface with the flow; the next one would have to attach it again")
 	}
-	if err := b.engines[b.far].xdp.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, b.engines[b.far].xdp.Close())
 	if b.far.HasProgram("vb") {
 		t.Error("the program is still on its interface")
 	}
@@ -282,9 +272,7 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
 			out, err := b.run(t, trial{measure: 50 * time.Millisecond, flow: c.flow, fallback: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			refused := out.send
 			if c.engines[0] == "xdp" {
 				refused = out.receive
@@ -341,9 +329,7 @@ func TestForgedLeap(t *testing.T) {
 					b.inject(frames...)
 				}
 				out, err := b.run(t, run)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(t, err)
 				r, sent := out.receive.Receive.Tally, out.send.Send.Accepted
 				if whole := sent + c.received; r.Received > whole || r.Received+out.Backlog < whole ||
 					r.Strangers != c.strangers || r.Late != 0 || c.received == 0 && r.Reordered != 0 {
@@ -363,9 +349,7 @@ func TestForgedLeap(t *testing.T) {
 func TestSecondsAddUp(t *testing.T) {
 	testenv.Root(t)
 	spec, err := loadReceive()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	p := &port{engine: &Engine{}}
 	if p.set, p.memory, err = newSet(spec); err != nil {
 		t.Fatal(err)
@@ -450,14 +434,10 @@ func TestVerifierSteps(t *testing.T) {
 	testenv.Root(t)
 	for _, load := range []func() (*ebpf.CollectionSpec, error){loadSend, loadReceive} {
 		spec, err := load()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		set, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: kerneltypes.Cache(),
 			Programs: ebpf.ProgramOptions{LogLevel: ebpf.LogLevelStats}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		for name, p := range set.Programs {
 			_, after, _ := strings.Cut(p.VerifierLog, "processed ")
 			steps := 0

@@ -43,9 +43,7 @@ int main(void)
 func TestPacersAgree(t *testing.T) {
 	testenv.Tool(t, "cc")
 	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	program := filepath.Join(t.TempDir(), "pacer")
 	build := exec.Command("cc", "-O1", "-Wall", "-I", here, "-x", "c", "-o", program, "-")
 	build.Stdin = strings.NewReader(pacerC)
@@ -76,9 +74,7 @@ func TestPacersAgree(t *testing.T) {
 		run := exec.Command(program)
 		run.Stdin = &in
 		got, err := run.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if string(got) != want.String() {
 			t.Fatalf("%s, burst %d: given up and used\n%swant\n%s", rate, burst, got, want.String())
 		}

@@ -69,9 +69,7 @@ func TestCableNotReady(t *testing.T) {
 	}
 	c.fallback = true
 	out, err := b.run(t, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if out.send.Engine != "udp" || out.send.Why == nil || out.send.Send.Attempted == 0 || out.balanced(t) > out.Backlog {
 		t.Errorf("got %+v", out.send)
 	}
