@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pelt/internal/testenv"
 )
 
 // died is the end of a process that a test plays.
@@ -21,9 +23,7 @@ type died struct{}
 // dies runs f on an opened tuner as a process that is killed at the nth moment, 0 for never.
 func dies(t *rapid.T, root string, nth int, f func(*Tuner) error) {
 	u := treeTuner(root)
-	if err := u.take(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, u.take())
 	defer func() {
 		if r := recover(); r != nil && r != (died{}) {
 			panic(r)
@@ -97,9 +97,7 @@ func TestAnyHistoryCanBeUndone(t *testing.T) {
 func journaled(t fataler, root, name string) (old string, stands bool) {
 	u := treeTuner(root)
 	j, err := openJournal(u.state)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for _, s := range j.steps {
 		if u.host.path(s.Place) == filepath.Join(root, name) {
 			return s.Old, true
@@ -116,25 +114,17 @@ func TestCutJournal(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(u.journal.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		for n := range len(text) {
 			list, _, err := readJournal(bytes.NewReader(text[:n]))
 			if err != nil || len(list) > len(everything) {
 				t.Fatalf("cut after %d of %d B: %d values, %v", n, len(text), len(list), err)
 			}
 			cut := &journal{path: filepath.Join(root, "cut"), steps: list}
-			if err := os.WriteFile(cut.path, text[:n], 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(cut.add(u.journal.steps[0]), cut.close()); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, os.WriteFile(cut.path, text[:n], 0o600))
+			testenv.Must(t, errors.Join(cut.add(u.journal.steps[0]), cut.close()))
 			all, err := os.ReadFile(cut.path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			if list, _, err := readJournal(bytes.NewReader(all)); err != nil ||
 				!slices.EqualFunc(list, cut.steps, func(a, b Step) bool { return a.Place == b.Place }) {
 				t.Fatalf("cut after %d B, and a line more: %+v, %v", n, list, err)

@@ -82,9 +82,7 @@ func TestSomebodyElsesQueue(t *testing.T) {
 		defer u.Close()
 		must := func(err error) {
 			t.Helper()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 		}
 		apply := func(text string) {
 			t.Helper()
@@ -124,9 +122,7 @@ func TestSomebodyElsesQueue(t *testing.T) {
 func again(t *testing.T, env string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	c := exec.Command(self, "-test.run", "^"+t.Name()+"$", "-test.v")
 	c.Env = append(os.Environ(), env)
 	return c
@@ -170,9 +166,7 @@ func killOften(t *testing.T) {
 				t.Errorf("%s: %s", at, d.In(words.English))
 			}
 		}
-		if err := u.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, u.Close())
 		same(t, root, before, at)
 		if t.Failed() {
 			return
@@ -190,9 +184,7 @@ func newWorld(t *testing.T) string {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 	}
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name, attributes.NumRxQueues, attributes.NumTxQueues = "v0", 2, 2
@@ -225,9 +217,7 @@ func newWorld(t *testing.T) string {
 func openWorld(t *testing.T, root string) *Tuner {
 	t.Helper()
 	u := newTuner(root)
-	if err := u.take(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, u.take())
 	return u
 }
 
@@ -269,9 +259,7 @@ func startWorker(t *testing.T, root string, led bool) (c *exec.Cmd, told chan bo
 	if err == nil {
 		err = c.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	told = make(chan bool, 1000)
 	lines := bufio.NewScanner(out)
 	go func() {
@@ -325,23 +313,17 @@ func whole(t *testing.T, root string) map[string]string {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 	}
 	// The kernel's own files have no copy beside them for a moment; the next write there removes one that was left.
 	walk(filepath.Join(root, "proc"), "/.pelt-")
 	walk("/proc/sys/net", "_count", "/proc/sys/net/core")
 	c, err := nic.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer c.Close()
 	for _, dev := range []string{"v0", "v1", "lo"} {
 		at, err := filepath.EvalSymlinks(filepath.Join(root, "sys/class/net", dev))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		walk(at, "/statistics", "/byte_queue_limits/inflight", "/byte_queue_limits/stall", "/power/", "/tx_timeout",
 			"carrier_")
 		for _, s := range c.Settings(dev) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pelt/internal/nic"
+	"pelt/internal/testenv"
 )
 
 // hostFiles is a small host: two receive queues, one of them steered.
@@ -64,12 +65,8 @@ func plantTree(t fataler, root string) {
 	t.Helper()
 	for name, text := range hostFiles {
 		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		testenv.Must(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 }
 
@@ -89,9 +86,7 @@ func snapshot(t fataler, root string) map[string]string {
 		all[name] = string(b)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return all
 }
 
@@ -123,9 +118,7 @@ func treeTuner(root string) *Tuner {
 func with(t testing.TB, root string, f func(*Tuner)) {
 	t.Helper()
 	u := treeTuner(root)
-	if err := u.take(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, u.take())
 	defer func() {
 		if err := u.Close(); err != nil {
 			t.Error(err)
@@ -138,9 +131,7 @@ func changes(t testing.TB, texts ...string) (list []Change) {
 	t.Helper()
 	for _, text := range texts {
 		c, err := ParseChange(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		list = append(list, c)
 	}
 	return list
@@ -148,7 +139,5 @@ func changes(t testing.TB, texts ...string) (list []Change) {
 
 func set(t fataler, root, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o644))
 }
