@@ -269,9 +269,7 @@ func TestBothWays(t *testing.T) {
 				o.Role = []engine.Role{engine.Receive, engine.Send}[i]
 			}
 			end, err := e.Open(t.Context(), enginetest.Here{}, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			t.Cleanup(func() { _ = end.Close() })
 			if step == "near" {
 				near = append(near, end)

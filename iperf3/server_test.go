@@ -89,9 +89,7 @@ func startServer(t *testing.T, sessions int) *Server {
 			return nil
 		},
 		Run: served, Events: func(said error) { t.Log(said) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
 	serving.Go(func() { s.Serve(ctx) })
@@ -113,9 +111,7 @@ func dialServer(t *testing.T, s *Server, from string) fakeClient {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	c, err := d.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.Port()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	t.Cleanup(func() { c.Close() })
 	_ = c.SetDeadline(time.Now().Add(testenv.Patience))
 	return fakeClient{t, c, s.Port()}
@@ -154,9 +150,7 @@ func (c fakeClient) hello(params string) (cookie [cookieBytes]byte) {
 func (c fakeClient) asks(from string, word [4]byte) *net.UDPConn {
 	c.Helper()
 	u, err := net.DialUDP("udp", &net.UDPAddr{IP: net.ParseIP(from)}, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(c.port)})
-	if err != nil {
-		c.Fatal(err)
-	}
+	testenv.Must(c, err)
 	c.Cleanup(func() { u.Close() })
 	_, _ = u.Write(word[:])
 	return u
