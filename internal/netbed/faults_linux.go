@@ -30,9 +30,7 @@ func (n *Node) NFT(change func(c *nftables.Conn)) {
 		change(c)
 		err = c.Flush()
 	}
-	if err != nil {
-		n.T.Fatal(err)
-	}
+	testenv.Must(n.T, err)
 }
 
 // HookChain adds a chain at a hook, in a table of its own.
@@ -248,9 +246,7 @@ func Program(t testing.TB, kind ebpf.ProgramType, value int32) *ebpf.Program {
 func load(t testing.TB, kind ebpf.ProgramType, code asm.Instructions) *ebpf.Program {
 	t.Helper()
 	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: kind, License: "GPL", Instructions: code})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	t.Cleanup(func() { _ = p.Close() })
 	return p
 }
@@ -332,9 +328,7 @@ func (n *Node) PortState(name string, state byte) (undo func()) {
 // Setting sets one of a device in /sys.
 func (n *Node) Setting(device, name, value string) {
 	n.T.Helper()
-	if err := n.SetAttribute(device, name, value); err != nil {
-		n.T.Fatal(err)
-	}
+	testenv.Must(n.T, n.SetAttribute(device, name, value))
 }
 
 // SendRaw sends whole IPv4 packets.

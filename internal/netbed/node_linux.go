@@ -32,9 +32,7 @@ func Namespace(t testing.TB) *Node {
 	t.Helper()
 	testenv.Root(t)
 	h, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	t.Cleanup(func() { _ = h.Close() })
 	n := &Node{Handle: h, T: t}
 	n.Link("lo", netlink.LinkSetUp)
@@ -44,9 +42,7 @@ func Namespace(t testing.TB) *Node {
 // Must runs f in the namespace.
 func (n *Node) Must(f func() error) {
 	n.T.Helper()
-	if err := n.Do(f); err != nil {
-		n.T.Fatal(err)
-	}
+	testenv.Must(n.T, n.Do(f))
 }
 
 // Start starts a program that sees the node's network, in /sys too.
@@ -129,9 +125,7 @@ func (n *Node) Hardware(name string) (a net.HardwareAddr) {
 func (n *Node) ID() uint64 {
 	n.T.Helper()
 	inode, err := n.Inode()
-	if err != nil {
-		n.T.Fatal(err)
-	}
+	testenv.Must(n.T, err)
 	return inode
 }
 

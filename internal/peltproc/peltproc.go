@@ -98,9 +98,7 @@ func (h Host) Launch(c *exec.Cmd) *Process {
 	if h.In != nil {
 		start = func() error { return h.In.Start(c) }
 	}
-	if err := start(); err != nil {
-		h.T.Fatal(err)
-	}
+	testenv.Must(h.T, start())
 	go func() {
 		defer close(p.Ended)
 		p.err = c.Wait()

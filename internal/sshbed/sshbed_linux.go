@@ -50,9 +50,7 @@ func Start(t testing.TB, at netip.AddrPort, start func(*exec.Cmd) error, hosts .
 	file := func(name string) string { return filepath.Join(dir, name) }
 	write := func(name, text string, mode os.FileMode) {
 		t.Helper()
-		if err := os.WriteFile(file(name), []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(file(name), []byte(text), mode))
 	}
 	key := func(name string) (public string) {
 		t.Helper()
@@ -87,16 +85,10 @@ func Start(t testing.TB, at netip.AddrPort, start func(*exec.Cmd) error, hosts .
 			"PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n",
 			at, file("host"), file("allowed")), 0o600)
 	client, err := exec.LookPath("ssh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	daemon, err := exec.LookPath("sshd") // by its whole path, which it wants
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(file("bin"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
+	testenv.Must(t, os.Mkdir(file("bin"), 0o700))
 	write("bin/ssh", fmt.Sprintf("#!/bin/sh\nexec %s -F %s \"$@\"\n", client, file("config")), 0o700)
 	if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // where sshd keeps its unprivileged part
 		t.Fatal(err)
@@ -105,9 +97,7 @@ func Start(t testing.TB, at netip.AddrPort, start func(*exec.Cmd) error, hosts .
 		daemon: exec.Command(daemon, "-D", "-e", "-f", file("sshd_config"))}
 	s.daemon.Stderr, s.daemon.WaitDelay = &s.log, testenv.Patience
 	s.daemon.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := start(s.daemon); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, start(s.daemon))
 	t.Cleanup(func() {
 		s.HangUp()
 		_ = s.daemon.Process.Kill()
