@@ -40,9 +40,7 @@ func newRouter(t *testing.T) *router {
 	t.Helper()
 	testenv.Root(t)
 	ns, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	t.Cleanup(func() { _ = ns.Close() })
 	r := &router{t: t, ns: ns, addresses: map[int][2][6]byte{}}
 	r.do(func() error {
@@ -60,9 +58,7 @@ func newRouter(t *testing.T) *router {
 		ports[i] = Port{Index: index, Address: r.addresses[index][0]}
 	}
 	r.path, err = Load(ports, Timeouts{UDP: 1000 * time.Second, UDPStream: 2000 * time.Second, TCP: 3000 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	t.Cleanup(func() {
 		if err := r.path.Close(); err != nil {
 			t.Error(err)
@@ -73,9 +69,7 @@ func newRouter(t *testing.T) *router {
 
 func (r *router) do(f func() error) {
 	r.t.Helper()
-	if err := r.ns.Do(f); err != nil {
-		r.t.Fatal(err)
-	}
+	testenv.Must(r.t, r.ns.Do(f))
 }
 
 // cable makes one in the calling thread's namespace.
@@ -176,9 +170,7 @@ func (r *router) counted(p *ebpf.Program, index int, frame []byte) (verdict uint
 	r.t.Helper()
 	read := func() []Count {
 		list, err := r.path.Counts()
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		testenv.Must(r.t, err)
 		return list
 	}
 	before := read()

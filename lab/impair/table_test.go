@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"testing"
+
+	"pelt/internal/testenv"
 )
 
 func TestDistributions(t *testing.T) {
@@ -13,13 +15,9 @@ func TestDistributions(t *testing.T) {
 		"normal": 0x70565c65, "pareto": 0xeefaaa26, "paretonormal": 0x7bf1f4e1,
 	} {
 		d, err := Distribution(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		var b bytes.Buffer
-		if err := binary.Write(&b, binary.LittleEndian, d.Values); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, binary.Write(&b, binary.LittleEndian, d.Values))
 		if got := crc32.ChecksumIEEE(b.Bytes()); got != sum || len(d.Values) != 4096 || d.Name != name {
 			t.Errorf("%s: %d values named %s with checksum %#x, want 4096 with %#x", name, len(d.Values), d.Name, got,
 				sum)

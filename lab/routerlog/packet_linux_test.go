@@ -11,6 +11,7 @@ import (
 
 	"github.com/mdlayher/netlink"
 
+	"pelt/internal/testenv"
 	"pelt/test/golden"
 )
 
@@ -20,13 +21,9 @@ func TestLine(t *testing.T) {
 	golden.Table(t, "testdata/lines.txt", func(question string) string {
 		word, digits, _ := strings.Cut(question, " ")
 		kind, err := strconv.ParseUint(word, 16, 16)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		payload, err := hex.DecodeString(strings.ReplaceAll(digits, " ", ""))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		return string(logged{in: "a", out: "b", kind: uint16(kind), payload: payload}.appendLine(nil, at))
 	})
 }
@@ -38,9 +35,7 @@ func attributes(t testing.TB, add func(*netlink.AttributeEncoder)) []byte {
 	e.ByteOrder = binary.BigEndian
 	add(e)
 	b, err := e.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return b
 }
 

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"pelt/internal/testenv"
 	"pelt/lab/impair"
 )
 
@@ -17,9 +18,7 @@ func TestDrainKeepsNothingDueInHand(t *testing.T) {
 	var in, out [2]int
 	for _, pair := range []*[2]int{&in, &out} {
 		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_NONBLOCK, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		*pair = fds
 		defer unix.Close(fds[0])
 		defer unix.Close(fds[1])
@@ -50,15 +49,11 @@ func TestDrainKeepsNothingDueInHand(t *testing.T) {
 // A descriptor that has come to its end is not looked at for ever.
 func TestDrainForgetsWhatIsGone(t *testing.T) {
 	var ends [2]int
-	if err := unix.Pipe2(ends[:], unix.O_NONBLOCK); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, unix.Pipe2(ends[:], unix.O_NONBLOCK))
 	defer unix.Close(ends[1])
 	_ = unix.Close(ends[0])
 	waiter, err := newWaiter()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer waiter.close()
 	w := &way{in: ends[1]} // as of a TAP without its interface: ready, and read says no
 	p := &pump{waiter: waiter, born: time.Now(), scratch: make([]byte, longest), budget: newBudget(1 << 30),
