@@ -200,10 +200,8 @@ func comparedRows(d *model.Document) []table.Row {
 	searches := table.Searches(rows)
 	for _, g := range table.By(searches, SearchKeys(searches)...) {
 		for _, r := range counting(g) {
-			r.Flow = &model.FlowResult{Name: r.Flow.Name, Protocol: r.Flow.Protocol, PayloadBytes: r.Flow.PayloadBytes,
-				FrameBytes: r.Flow.FrameBytes, Streams: r.Flow.Streams}
-			found := *r.Search
-			found.Throughput, r.Search = found.Rate(), &found
+			flow, found := r.Flow.Bare(), *r.Search
+			found.Throughput, r.Flow, r.Search = found.Rate(), &flow, &found
 			rows = append(rows, r)
 		}
 	}
