@@ -24,7 +24,7 @@ type Offer struct {
 	Make func(target string, flags map[string][]string) error
 }
 
-// closed are the flags that no page gives: they read files of this host or run programs on it.
+// closed is the flag that no page gives: it reads files of this host.
 const closed = "profile"
 
 // linkField is the form's field of a lab's links, which no knob is.
@@ -77,7 +77,7 @@ func hint(flag, help string, only model.Protocol) (text, who string) {
 // fields are those of a test, the common ones first.
 func (s *Server) fields(o Offer, values url.Values) (common, more []field) {
 	for _, k := range model.Knobs() {
-		if !o.HasFlag(k.Flag) || slices.Contains(strings.Fields(closed), k.Flag) {
+		if !o.HasFlag(k.Flag) || k.Flag == closed {
 			continue
 		}
 		f := field{Flag: k.Flag, Label: label(k.Flag), Value: strings.Join(values[k.Flag], "\n"),
@@ -109,7 +109,7 @@ func (s *Server) ask(form url.Values) (a asked, err error) {
 	a = asked{offer: s.o.Offers[i], target: strings.TrimSpace(form.Get("target")), flags: map[string][]string{},
 		yes: form.Get("yes") != ""}
 	for key, texts := range form {
-		open := key == linkField || a.offer.HasFlag(key) && !slices.Contains(strings.Fields(closed), key)
+		open := key == linkField || a.offer.HasFlag(key) && key != closed
 		for _, text := range texts {
 			switch text = strings.TrimSpace(text); {
 			case text == "" || slices.Contains([]string{"test", "target", "yes", "code"}, key):
@@ -184,11 +184,8 @@ func (s *Server) checkTest(w http.ResponseWriter, r *http.Request) {
 		"problem": of(r).Line(err)})
 }
 
-func (s *Server) startTest(w http.ResponseWriter, r *http.Request) {
-	s.begin(w, r, r.PostForm)
-}
-
-func (s *Server) begin(w http.ResponseWriter, r *http.Request, form url.Values) {
+// startTest starts the test of a form, and leads to its page.
+func (s *Server) startTest(w http.ResponseWriter, r *http.Request, form url.Values) {
 	a, err := s.ask(form)
 	if err != nil {
 		s.showForm(w, r, http.StatusUnprocessableEntity, form, of(r).Line(err))

@@ -18,7 +18,7 @@ var liveAssets = frame{Here: "/new", Scripts: []string{"words.js", "uplot.js", "
 
 func (s *Server) routeTests(mux *http.ServeMux) {
 	mux.HandleFunc("GET /new", s.newTest)
-	mux.HandleFunc("POST /new", s.startTest)
+	mux.HandleFunc("POST /new", func(w http.ResponseWriter, r *http.Request) { s.startTest(w, r, r.PostForm) })
 	mux.HandleFunc("POST /new/check", s.checkTest)
 	mux.HandleFunc("GET /test/{id}", s.withTest(s.showTest))
 	mux.HandleFunc("GET /test/{id}/events", s.withTest(s.events))
@@ -31,7 +31,7 @@ func (s *Server) routeTests(mux *http.ServeMux) {
 			s.fail(w, r, http.StatusConflict, "This test was not started here.")
 			return
 		}
-		s.begin(w, r, t.form)
+		s.startTest(w, r, t.form)
 	}))
 	mux.HandleFunc("GET /run/{id}/report", s.withRun(func(w http.ResponseWriter, _ *http.Request, d *model.Document) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
