@@ -513,6 +513,7 @@ var chineseTalk = map[string]string{
 	"pelt: the record is not whole: %v; what is before is exported": "pelt：记录不完整：%v；之前的部分已导出",
 	"pelt: tests of iperf3 clients will not be kept: %v":            "pelt：iperf3 客户端的测试不会保存：%v",
 	"pelt: this process keeps all rights of root: %v":               "pelt：本进程保留 root 的全部权限：%v",
+	"it was built with cgo; want CGO_ENABLED=0":                     "构建时启用了 cgo；请用 CGO_ENABLED=0 构建",
 	"not done here: %s": "不在本机做：%s",
 	"nothing to change on this host: run %s calls for no other setting here": "本机没有要改的：运行 %s 没有建议修改本机",
 	"nothing is changed, so nothing is taken back":                           "没有改过什么，所以没有可撤销的",

@@ -18,6 +18,7 @@ import (
 	"pelt/run"
 	"pelt/store"
 	"pelt/unit"
+	"pelt/words"
 )
 
 func newServe() *cobra.Command {
@@ -135,8 +136,12 @@ func (i *iperfService) options(c *cobra.Command, port int, onePort bool) (*run.I
 
 // dropPrivileges has a process that obeys others keep only the rights of root that its tests use.
 func dropPrivileges(c *cobra.Command) {
-	if err := privilege.Drop(); err != nil {
-		tellf(c, "pelt: this process keeps all rights of root: %v", err)
+	err := privilege.Drop()
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = words.Errorf("it was built with cgo; want CGO_ENABLED=0")
+	}
+	if err != nil {
+		tellf(c, "pelt: this process keeps all rights of root: %v", spoken().Error(err))
 	}
 }
 

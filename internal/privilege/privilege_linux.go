@@ -1,7 +1,6 @@
 package privilege
 
 import (
-	"errors"
 	"os"
 	"runtime"
 	"strconv"
@@ -19,7 +18,7 @@ var kept = []uint{unix.CAP_NET_BIND_SERVICE, unix.CAP_NET_ADMIN, unix.CAP_NET_RA
 	unix.CAP_SYSLOG, unix.CAP_PERFMON, unix.CAP_BPF}
 
 // Drop gives up all other capabilities of root, for this process and those that it starts. Without root it does
-// nothing.
+// nothing. In a program that was built with cgo it cannot reach all threads, and returns errors.ErrUnsupported.
 func Drop() error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -50,9 +49,10 @@ func Drop() error {
 	defer fixed.Unpin()
 	fixed.Pin(&header)
 	fixed.Pin(&have)
-	// else what root starts has all again
-	return errors.Join(allThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0),
-		allThreads(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&have[0])), 0))
+	if err := allThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0); err != nil { // else what root starts has all again
+		return err
+	}
+	return allThreads(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&have[0])), 0)
 }
 
 func allThreads(call, a, b, c uintptr) error {

@@ -1,0 +1,5 @@
+//go:build cgo
+
+package privilege
+
+func init() { cgo = true }
