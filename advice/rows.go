@@ -66,9 +66,9 @@ var rows = [...]row{
 	{causes: "NEIGH_QUEUEFULL", when: unresolved(6), knob: "net.ipv6.neigh.DEV.unres_qlen_bytes", want: burstBytes,
 		step: 4096, note: model.NoteWaiting, instead: model.NoteNoNeighbour},
 	// Above it IP begins no datagram until others are whole, or 30 s old (net/ipv4/inet_fragment.c, inet_frag_find).
-	{causes: "FRAG_MEMORY", when: fragments(4), knob: "net.ipv4.ipfrag_high_thresh", want: unfinished,
+	{causes: "FRAG_MEMORY FRAG_FAILED", when: fragments(4), knob: "net.ipv4.ipfrag_high_thresh", want: unfinished,
 		note: model.NoteKeptMemory},
-	{causes: "FRAG_MEMORY", when: fragments(6), knob: "net.ipv6.ip6frag_high_thresh", want: unfinished,
+	{causes: "FRAG_MEMORY FRAG_FAILED", when: fragments(6), knob: "net.ipv6.ip6frag_high_thresh", want: unfinished,
 		note: model.NoteKeptMemory},
 	// 2 accepts a source that some other interface leads to.
 	{causes: "IP_RPFILTER", knob: "net.ipv4.conf.DEV.rp_filter", want: looseFilter,

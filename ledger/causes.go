@@ -32,6 +32,7 @@ type facts struct {
 	host    *view // nil: not observed
 	device  string
 	packets uint64
+	bytes   int                          // of each, with IP's header; 0 unknown
 	errno   string                       // what send() said of them; "": the kernel's verdict
 	read    func(counters string) uint64 // what counters of the host moved by
 }
@@ -110,8 +111,8 @@ var causes = [...]Cause{
 		seen:   "TC_INGRESS@.*! -@__netif_receive_skb_core.*!",
 		counts: "redirected-input(tc-input,mirred)", how: counter{by: byDevice}, moves: "tc-input"},
 	// Before Linux 5.17 only the function is told, in which tc drops, too.
-	{Name: "UNHANDLED_PROTO", at: stageLink, Words: "of a protocol unknown at %h", seen: "-@__netif_receive_skb_core.*",
-		when: facts.untaken},
+	{Name: "UNHANDLED_PROTO", at: stageLink, Words: "of a protocol unknown at %h, or at a standby port of a bond",
+		seen: "-@__netif_receive_skb_core.*", when: facts.untaken},
 	{Name: "TC_INGRESS", at: stageTC, Words: "tc filter or program at %h", seen: "-@__netif_receive_skb_core.*",
 		rest: model.LayerReceiverTC, counts: "tc-input", how: counter{by: byDevice, also: policer + " " + redirect},
 		moves: "tc-input"},
@@ -125,7 +126,8 @@ var causes = [...]Cause{
 	{Name: "OTHERHOST", at: stageLink, Words: "addressed to another card or VLAN, seen at %h",
 		seen: "-@(ip|ip6)_rcv_core!", counts: "rx_otherhost_dropped", how: counter{by: byDevice},
 		moves: "rx_otherhost_dropped"},
-	{Name: "UNHANDLED_PROTO", at: stageLink, Words: "of a protocol unknown at %h"},
+	// A bond's driver has its standby ports take nothing: drivers/net/bonding/bond_main.c, bond_handle_frame.
+	{Name: "UNHANDLED_PROTO", at: stageLink, Words: "of a protocol unknown at %h, or at a standby port of a bond"},
 	{Name: "BRIDGE_INGRESS_STP_STATE", at: stageLink, Words: "bridge port at %h does not forward",
 		seen: "-@br_handle_frame"},
 	{Name: "NO_TX_TARGET", at: stageLink, Words: "no bridge port leads there at %h",
@@ -133,6 +135,10 @@ var causes = [...]Cause{
 	{Name: "VLAN_FILTER", at: stageLink, Words: "bridge port at %h not in the packets' VLAN",
 		seen: "-@.*allowed_ingress"},
 	{Name: "VXLAN_VNI_NOT_FOUND", at: stageLink, Words: "VXLAN that no device of %h is in"},
+	// It counts what it does not take as damaged: drivers/net/wireguard/receive.c, net/ipv4/ip_tunnel.c.
+	{Name: tunnelRefused, at: stageLink,
+		Words:  "refused by the tunnel's interface at %h (WireGuard: a source that is not allowed)",
+		counts: "rx_refused", how: counter{by: byDevice, also: tunnelShut, beside: true}},
 	{Name: tunnelShut, at: stageLink, Words: "not taken out of the tunnel at %h (its interface is down, or another)",
 		seen: `-@(vxlan|geneve|gre|gretap|ipip|ip_tunnel|sit|ip6_tnl|ip4ip6|ip6ip6|ip6gre|ipgre)\w*_rcv`},
 	{Name: tunnelShut, at: stageLink, Words: "not taken out of the tunnel at %h (its interface is down, or another)",
@@ -146,7 +152,7 @@ var causes = [...]Cause{
 	{Name: "CONNTRACK_FULL", at: stageFilter, Words: "connection table at %h full",
 		seen: "NETFILTER_DROP|-@nf_hook_slow!", errno: "EPERM!",
 		counts: "conntrack.drop -conntrack.insert_failed", moves: filterMoves},
-	{Name: "CONNTRACK_INSERT", at: stageFilter, Words: "no free translated port at %h",
+	{Name: "CONNTRACK_INSERT", at: stageFilter, Words: "no free translated port, or a clash of two connections, at %h",
 		seen: "NETFILTER_DROP|-@nf_hook_slow!", errno: "EPERM!", // a long chain of the table counts as failed, too
 		counts: "conntrack.insert_failed -conntrack.chaintoolong", moves: filterMoves},
 	// One chain of its hash table took no more: net/netfilter/nf_conntrack_core.c, __nf_conntrack_confirm.
@@ -190,7 +196,9 @@ var causes = [...]Cause{
 		seen: `IP_INNOROUTES|-@ip_error|ip6_pkt_\w+|ip6_forward!`},
 	{Name: "IP_INNOROUTES", at: stageIP, Words: "no route at %h", seen: `-@ip_error|ip6_pkt_\w+|ip6_forward!`,
 		counts: "Ip.InNoRoutes"},
-	{Name: "IP_NOPROTO", at: stageIP, Words: "no UDP at %h", counts: "Ip.InUnknownProtos"},
+	// UDP and TCP are always there: net/ipv4/af_inet.c, inet_init.
+	{Name: "IP_NOPROTO", at: stageIP, Words: "of an IP protocol unknown at %h (a tunnel's?)",
+		counts: "Ip.InUnknownProtos"},
 	{Name: "PKT_TOO_SMALL", at: stageIP, Words: "cut off on the way to %h", seen: "-@ip6?_rcv_core!",
 		counts: "Ip.InTruncatedPkts"},
 	{Name: "IP_CSUM", at: stageIP, Words: "wrong IP checksum at %h", seen: "-@ip_rcv_core!", counts: "Ip.InCsumErrors"},
@@ -202,14 +210,22 @@ var causes = [...]Cause{
 	{Name: "PKT_TOO_BIG", at: stageOutput, Words: "too long for the path's MTU",
 		Way: "too long for the next link's MTU at %h", seen: "-@ip6?_forward!", errno: "EMSGSIZE",
 		counts: "Ip.FragFails", how: counter{when: (*book).passes}, moves: "Ip.FragFails Ip.InTooBigErrors"},
-	// What a bridge hands to a port, or a device to its peer, has passed all but the test of its length.
+	// What a bridge hands to a port has passed all but the test of its length.
 	{Name: "PKT_TOO_BIG", at: stageLink, Words: "too long for the next link's MTU at %h",
-		seen: "-@br_nf_dev_queue_xmit|br_dev_queue_push_xmit|__dev_forward_skb2?"},
+		seen: "-@br_nf_dev_queue_xmit|br_dev_queue_push_xmit"},
+	// What a device hands to its peer is tested for its length, and whether the peer is up:
+	// include/linux/netdevice.h, __is_skb_forwardable.
+	{Name: "PKT_TOO_BIG", at: stageLink, Words: "too long for the next link's MTU at %h",
+		seen: "-@__dev_forward_skb2?", when: facts.long},
 	{Name: "FRAG_REASM_TIMEOUT", at: stageIP, Words: "fragments never completed at %h",
 		seen: "-@ip_expire|ip6_.*expire.*", counts: "Ip.ReasmFails",
 		how: counter{when: timedOut, enter: (*book).unassembled}, moves: "Ip.ReasmTimeout Ip.ReasmFails"},
-	{Name: "FRAG_MEMORY", at: stageIP, Words: "no memory for fragments at %h",
-		seen:   "-@ip_defrag|ipv6_frag_rcv", // found no room for one that began
+	{Name: "FRAG_MEMORY", at: stageIP, Words: "no memory for fragments at %h", moves: "Ip.ReasmFails!",
+		seen: "-@ip_defrag|ipv6_frag_rcv"}, // found no room for one that began
+	// Those of an identification that comes again count as failed, too, and never time out: net/ipv4/ip_fragment.c,
+	// ip_frag_too_far.
+	{Name: "FRAG_FAILED", at: stageIP,
+		Words:  "fragments not put together at %h (no memory, or too many others came between)",
 		counts: "Ip.ReasmFails", how: counter{enter: (*book).unassembled}},
 	// The kernel tells none of these from another where it drops: the route does, if it is still there.
 	{Name: "ROUTE_BLACKHOLE", at: stageIP, Words: "route is a blackhole at %h"},
@@ -242,6 +258,9 @@ var causes = [...]Cause{
 		moves: "socket Udp.InErrors!"},
 	{Name: "SOCKET_FILTER_OR_MEMORY", at: stageUDP,
 		Words: "one of: a socket filter, a control group, IPsec, or the limit of socket memory, at %h"},
+	// TCP has one reason for both: net/ipv4/tcp_input.c, tcp_try_rmem_schedule.
+	{Name: "BUFFER_OR_MEMORY", at: stageBuffer, Words: "one of: %r socket buffer full, or the limit of socket memory",
+		seen: "PROTO_MEM@tcp_.*"},
 	{Name: "PROTO_MEM", at: stageMemory, rest: model.LayerReceiverMemory,
 		Words:  "socket memory limit at %h (udp_mem, or a control group)",
 		seen:   "-@__udp_enqueue_schedule_skb.*|sk_rmem_schedule.*|__sk_mem.* -@udp(v6)?_queue_rcv_one_skb!",
@@ -276,7 +295,8 @@ var causes = [...]Cause{
 	// ROUTE_REFUSED, but gone, as long as no security module answers so
 	{Name: "EACCES", at: stageOutput, Words: "route is prohibited, or forbidden by a security module, at %h"},
 	{Name: "ECONNREFUSED", at: stageOutput, Words: `not sent after an ICMP answer "port unreachable"`},
-	{Name: "EINVAL", at: stageOutput, Words: "route is a blackhole at %h"}, // ROUTE_REFUSED, but gone
+	// ROUTE_REFUSED, but gone; or another call that the kernel finds wrong
+	{Name: "EINVAL", at: stageOutput, Words: "refused by %h's kernel (a route that is a blackhole?)"},
 	{Name: "IP_OUTNOROUTES", at: stageOutput, Words: "no route at %h", errno: "ENETUNREACH EHOSTUNREACH",
 		moves: "Ip.OutNoRoutes"},
 	{Name: "IPV6DISABLED", at: stageOutput, Words: "IPv6 is off at %h"},
@@ -296,11 +316,15 @@ var causes = [...]Cause{
 		how: counter{by: byTransmit, where: goesOut, when: noPeer, enter: (*book).unsentBy}, moves: unsentMoves},
 	{Name: longPacket, at: stageQdisc, Words: "longer than the bucket of %h's queue",
 		Way: "longer than the bucket of a queue at %h", moves: queueMoves},
+	// It counts both alike: net/sched/sch_netem.c, netem_enqueue.
+	{Name: netemLoss, at: stageQdisc, Words: "netem at %h, which is set to lose packets (or its queue was full)",
+		moves: queueMoves},
 	{Name: "QDISC_DROP_ALL", at: stageQdisc, Words: "queue of %h full, or its bucket shorter than the packet",
 		Way: "queue on the way at %h full, or its bucket shorter than the packet", moves: queueMoves},
 	{Name: "QDISC_CONGESTED", at: stageQdisc, Words: "queue of %h dropped early, to have the program slow down",
-		Way:   "queue on the way at %h asked the sender to slow down",
-		seen:  `(\w+_)?(CONGESTED|L4S_STEP_NON_ECN) -@.*codel\w*_dequeue.*|drop_func`, // the functions before Linux 6.14
+		Way: "queue on the way at %h asked the sender to slow down",
+		seen: `(\w+_)?(CONGESTED|L4S_STEP_NON_ECN)|DUALPI2_STEP_DROP ` + // net/sched/sch_dualpi2.c, do_step_aqm
+			"-@.*codel\\w*_dequeue.*|drop_func", // the functions before Linux 6.14
 		moves: queueMoves},
 	{Name: "QDISC_DROP", at: stageQdisc, Words: "queue of %h full", Way: "queue on the way at %h full",
 		rest: model.LayerSenderQdisc, errno: "ENOBUFS",
@@ -325,11 +349,11 @@ var causes = [...]Cause{
 	{Name: "NEIGH_CREATEFAIL", at: stageNeighbour, Words: "neighbour table of %h full",
 		counts: "neighbour.table_fulls", how: counter{by: byHost, where: goesOut, when: ofSeeker},
 		moves: "neighbour.table_fulls neighbour.unresolved_discards"},
-	{Name: "NEIGH_QUEUEFULL", at: stageNeighbour, Words: "no answer to %h's neighbour lookup",
+	{Name: "NEIGH_QUEUEFULL", at: stageNeighbour, Words: "no answer in time to %h's neighbour lookup",
 		seen: "-@__neigh_event_send!", counts: "neighbour.unresolved_discards",
 		how:   counter{by: byHost, where: goesOut, when: ofSeeker},
 		moves: "neighbour.unresolved_discards"},
-	{Name: "NEIGH_FAILED", at: stageNeighbour, Words: "no answer to %h's neighbour lookup",
+	{Name: "NEIGH_FAILED", at: stageNeighbour, Words: "no answer in time to %h's neighbour lookup",
 		seen:  `NEIGH_.* QUEUE_PURGE|-@neigh_(invalidate|destroy|flush_dev)|arp_\w+`, // what waited for an answer
 		moves: "neighbour.unresolved_discards"},
 
@@ -352,7 +376,7 @@ var causes = [...]Cause{
 		seen: "-@__rtnl_unlock"}, // a queue's that was changed or taken away: net/core/rtnetlink.c, rtnl_kfree_skbs
 	{at: stageUDP, Words: "UDP layer of %h", rest: model.LayerReceiverUDP,
 		seen: `PSP_\w+ -@(__)?(udp|udp4|udp6|udpv6)_.*|__skb_recv_udp.*`},
-	{Name: "NEIGH_FAILED", at: stageNeighbour, Words: "no answer to %h's neighbour lookup",
+	{Name: "NEIGH_FAILED", at: stageNeighbour, Words: "no answer in time to %h's neighbour lookup",
 		seen: "-@.*neigh.*|arp_.*|ndisc_.*", moves: "neighbour.unresolved_discards"},
 	{Name: "reassembly", at: stageIP, Words: "fragments never completed at %h",
 		seen: "-@.*(frag|reasm).*", moves: "Ip.ReasmTimeout Ip.ReasmFails"},
@@ -373,7 +397,7 @@ var causes = [...]Cause{
 		seen: `BRIDGE_\w+|MAC_\w+|LOCAL_MAC|ARP_\w+|VXLAN_\w+|IP_TUNNEL_ECN|TUNNEL_TXINFO ` +
 			`UNICAST_IN_L2_MULTICAST|OVS_\w+|OPENVSWITCH\w*|RX_DROP\w*|MAC80211\w* ` +
 			"-@(br_|vlan_|macvlan_|ovs_|vxlan_|bond_|__?netif_receive|ieee80211_).*"},
-	{Name: "DEV_READY", at: stageDevice, Words: "interface of %h is down"},
+	{Name: "DEV_READY", at: stageDevice, Words: "interface of %h is down", seen: "-@__dev_forward_skb2?"},
 	{Name: "NOMEM", at: stageDevice, Words: "no memory for packets at %h"},
 	{Name: "SKB_GSO_SEG", at: stageDevice, Words: "buffer of several packets that was not split at %h"},
 	{Name: "SKB_CSUM", at: stageDevice, Words: "checksum not made at %h"},

@@ -133,7 +133,7 @@ func (b *book) unassembled(v *view, c *Cause) {
 		return
 	}
 	fails.unit = "datagram"
-	if c.Name == "FRAG_MEMORY" { // which those fill whose other fragments never came
+	if c.Name == "FRAG_FAILED" { // for want of memory, which those fill whose other fragments never came
 		gaps, _ := b.gaps()
 		for _, g := range gaps {
 			if g.cause == model.CauseElimination {

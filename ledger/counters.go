@@ -78,7 +78,7 @@ type table struct {
 // that look alike.
 var (
 	nicFull  = regexp.MustCompile(`rx.*(miss|no_?buf|nobuf|out_of_buf|no_?desc|discard|fifo|overflow|overrun|drop|no_dma)`)
-	nicOther = regexp.MustCompile(`xdp|csum|vlan|pause|filter|tpa`)
+	nicOther = regexp.MustCompile(`xdp|csum|checksum|vlan|pause|filter|tpa|steer|mru`)
 	nicQueue = regexp.MustCompile(`rx_?(queue_?)?[0-9]+_`)
 	nicXDP   = regexp.MustCompile(`xdp.*drop`)
 )

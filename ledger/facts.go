@@ -56,9 +56,12 @@ func (b *book) neverFits(q *model.Queue) bool {
 // Causes that more than their rows name.
 const (
 	longPacket = "TBF_BURST"
+	netemLoss  = "NETEM_LOSS"
 	policer    = "POLICER"
 	redirect   = "REDIRECT"
 	tunnelShut = "TUNNEL_SHUT"
+	// tunnelRefused is what a tunnel's interface did not take.
+	tunnelRefused = "TUNNEL_REFUSED"
 	// wrongLength is what a card says of frames that are longer than it takes, or too short.
 	wrongLength = "frame-length"
 )
@@ -99,19 +102,25 @@ func (b *book) refineBy(v *view, c *claim) {
 	if c.cause == "SOCKET_FILTER" && udp("InErrors") && !udp("MemErrors") { // before Linux 5.11
 		c.cause = "SOCKET_FILTER_OR_MEMORY"
 	}
+	full := most(v.table.field("neighbour", "table_fulls"))
+	if c.cause == "EINVAL" && full { // so send() said before Linux 6.6
+		c.layer, c.cause = model.LayerSenderDevice, "NEIGH_CREATEFAIL"
+	}
 	if !inQueue(c.layer, c.cause) {
 		return
 	}
 	q := v.dropper(c.iface)
 	byVerdict := c.order < bySocket && c.evidence.Scope == "packet"
 	switch {
-	case q == nil && c.cause == "ENOBUFS" && most(v.table.field("neighbour", "table_fulls")):
+	case q == nil && c.cause == "ENOBUFS" && full:
 		c.layer, c.cause = model.LayerSenderDevice, "NEIGH_CREATEFAIL"
 	case q == nil && c.cause == "ENOBUFS" && b.unqueued(v):
 		c.layer = model.LayerSendCall
 	case q == nil:
 	case (c.cause == "QDISC_DROP" || c.cause == "ENOBUFS") && b.neverFits(q):
 		c.cause = longPacket
+	case c.cause == "QDISC_DROP" && q.Kind == "netem" && v.setting(q.Interface+".netem_loss") != "":
+		c.cause = netemLoss
 	case (c.cause == "QDISC_DROP" && !byVerdict || c.cause == "NOT_SPECIFIED") && q.EarlyDropped > q.Dropped/2:
 		c.cause = "QDISC_CONGESTED"
 	}

@@ -225,13 +225,17 @@ func (p *path) describe(s *site, in Input) {
 	case end > 0:
 		s.host, position = p.name(p.receiver, "receiver"), len(p.nodes)-1
 	}
+	known := facts{passing: end == 0, device: s.Interface, packets: s.packets}
+	if in.Fragments <= 1 {
+		known.bytes = max(in.PacketBytes-etherHeader, 0)
+	}
 	if v := p.named(s.host); v != nil && v.Observation != nil {
-		known := facts{passing: end == 0, host: v, device: s.Interface, packets: s.packets}
+		known.host = v
 		known.read = func(names string) uint64 { return (&book{in: in, path: p}).counters(v, names).whole }
-		c, cause := find(s.Reason, s.Function, known)
-		if s.cause = cause; c.at != s.at && end != 0 {
-			s.at, s.layer = c.at, layerOf(c.at, []Side{SideSender, SideReceiver}[(end+1)/2], end > 0)
-		}
+	}
+	c, cause := find(s.Reason, s.Function, known)
+	if s.cause = cause; c.at != s.at && end != 0 {
+		s.at, s.layer = c.at, layerOf(c.at, []Side{SideSender, SideReceiver}[(end+1)/2], end > 0)
 	}
 	s.rank = 2*position*len(order) + layerPlace(s.layer)
 	if s.layer == model.LayerNetwork && side != SideOther {
@@ -252,6 +256,9 @@ func (f facts) passes() bool { return f.passing }
 func (f facts) forwards() bool {
 	return f.passing && f.host != nil && f.host.setting(model.Forwarding6Off) == "0"
 }
+
+// long reports whether the packets may be longer than a link's MTU: hardly any is shorter than IPv6 asks of all.
+func (f facts) long() bool { return f.bytes == 0 || f.bytes > 1280 }
 
 // refuses reports whether the route is why send() failed, or why a host on the way dropped.
 func (f facts) refuses() bool {

@@ -117,7 +117,7 @@ func (b *book) gaps() (all []gap, whole bool) {
 		if v != b.path.sender {
 			in := t.device(v.In, "rx_packets")
 			if from != nil && last.known && in.known {
-				lost := b.counters(v, "ring rx_crc_errors rx_frame_errors rx_length_errors rx_frame_sum")
+				lost := b.counters(v, "ring rx_crc_errors rx_frame_errors rx_length_errors rx_frame_sum rx_refused")
 				all = append(all, gap{model.LayerNetwork, "", model.CauseElimination,
 					between(last, in, "tx_packets - rx_packets").less(lost)})
 			} else {
@@ -147,8 +147,8 @@ func (b *book) gaps() (all []gap, whole bool) {
 // inside is what a node between the ends took in and did not send, split by what is known of the way through it.
 func (b *book) inside(v *view, lost reading) (all []gap) {
 	for _, c := range b.claims {
-		if c.layer != model.LayerNetwork || c.host != v.Name || c.cause == model.CauseDamaged ||
-			c.cause == wrongLength || c.cause == model.CauseRingMissed {
+		unreceived := []string{model.CauseDamaged, wrongLength, model.CauseRingMissed, tunnelRefused}
+		if c.layer != model.LayerNetwork || c.host != v.Name || slices.Contains(unreceived, c.cause) {
 			continue
 		}
 		n := c.taken

@@ -67,6 +67,11 @@ func (s Snapshot) settings() (list []model.HostSetting) {
 			add(l, "bridge_mtu", decimal(uint64(l.mtu)))
 		}
 	}
+	for _, q := range slices.Concat(s.queues, s.inner) {
+		if q.loses {
+			add(s.links[q.link], "netem_loss", "on")
+		}
+	}
 	for _, p := range s.policers {
 		list = append(list, model.HostSetting{Name: p.name() + ".rate_bps", Value: decimal(8 * p.rate)},
 			model.HostSetting{Name: p.name() + ".burst_bytes", Value: decimal(p.burst)})
@@ -124,6 +129,14 @@ type link struct {
 	// Of hardware of another machine: counters that those columns add to one of damaged frames. nil: it does not tell.
 	added map[string]uint64
 }
+
+// tunnels are kinds of interfaces that count the packets they refuse under the names of refused, whatever these say of a
+// network card: a source that WireGuard does not allow its peer is a frame error.
+var (
+	tunnels = []string{"wireguard", "vxlan", "geneve", "bareudp", "gre", "gretap", "erspan", "ip6gre", "ip6gretap",
+		"ip6erspan", "ipip", "sit", "ip6tnl", "vti", "vti6", "xfrm"}
+	refused = []string{"rx_length_errors", "rx_crc_errors", "rx_frame_errors", "rx_fifo_errors"}
+)
 
 // unit is what the device's counters count.
 func (l link) unit() string {
@@ -215,7 +228,10 @@ func (s *Snapshot) addLink(l link) {
 		if e.name == "" || at >= len(l.stats) || l.columns && at == 0 {
 			continue
 		}
-		name, unit, value := e.name, l.unit(), l.stats[at]
+		name, unit, value, part := e.name, l.unit(), l.stats[at], uint64(0)
+		if slices.Contains(tunnels, l.kind) && slices.Contains(refused, name) {
+			name, part = "rx_refused", uint64(at)
+		}
 		if e.software {
 			unit = skbUnit
 		}
@@ -228,7 +244,7 @@ func (s *Snapshot) addLink(l link) {
 			}
 		}
 		s.add(series{name: "dev." + l.name + "." + name, scope: deviceScope, unit: unit, role: e.role,
-			link: l.index}, 0, value)
+			link: l.index}, part, value)
 	}
 	for _, name := range addedErrors {
 		if n, known := l.added[name]; known {

@@ -306,3 +306,16 @@ func FuzzFiles(f *testing.F) {
 		}
 	})
 }
+
+// A netem that is set to lose packets is told of.
+func TestNetemLoses(t *testing.T) {
+	for options, want := range map[string]int{"limit 1000 loss 30%": 1, "limit 1000 loss gemodel p 1% r 9%": 1,
+		"limit 1000 delay 5ms": 0} {
+		s := Snapshot{links: map[int]link{7: {index: 7, name: "eth0"}}}
+		s.parseQueues("qdisc netem 1: dev eth0 root refcnt 2 " + options + "\n")
+		got := s.settings()
+		if len(got) != want || want > 0 && got[0] != (model.HostSetting{Name: "eth0.netem_loss", Value: "on"}) {
+			t.Errorf("%s: %+v", options, got)
+		}
+	}
+}

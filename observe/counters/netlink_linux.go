@@ -245,7 +245,8 @@ func (q *qdisc) decodeOptions(a attributes) {
 		q.limitPackets = native32(options, 0) // struct tc_fifo_qopt
 	case "netem":
 		q.limitPackets = native32(options, 4)
-		o := nested(24)                                              // struct tc_netem_qopt
+		o := nested(24) // struct tc_netem_qopt
+		q.loses = native32(options, 8) > 0 || o.has(5)
 		q.rate = cmp.Or(o.number(8), uint64(native32(o.data(6), 0))) // struct tc_netem_rate
 	case "tbf":
 		o := nested(0)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mdlayher/netlink"
 	"github.com/mdlayher/netlink/nltest"
@@ -97,6 +98,36 @@ func TestParseLink(t *testing.T) {
 	}
 }
 
+// What a tunnel refuses is no damaged frame, nor a full ring: one counter tells of it.
+func TestTunnelRefuses(t *testing.T) {
+	kind := func(name string) []byte { return attr(18|0x8000, attr(1, str(name))) }
+	l, err := decodeLink(bytes.Replace(linkMessage(23), kind("vlan"), kind("wireguard"), 1))
+	s := Snapshot{links: map[int]link{}}
+	s.addLink(l)
+	refused := uint64(0)
+	for _, c := range Diff(Snapshot{}, Snapshot{Taken: time.Unix(1, 0), readings: zeroed(s.readings)}, Snapshot{},
+		Snapshot{Taken: time.Unix(2, 0), readings: s.readings, links: s.links}, 0) {
+		switch c.Name {
+		case "dev.eth0.100.rx_refused":
+			refused = c.Whole
+		case "dev.eth0.100.rx_frame_errors", "dev.eth0.100.rx_crc_errors", "dev.eth0.100.rx_fifo_errors":
+			t.Errorf("%+v", c)
+		}
+	}
+	if want := uint64(10 + 12 + 13 + 14); err != nil || refused != want {
+		t.Errorf("%d refused, %v; want %d", refused, err, want)
+	}
+}
+
+// zeroed are readings of the same counters before they moved.
+func zeroed(readings []reading) []reading {
+	before := slices.Clone(readings)
+	for i := range before {
+		before[i].value = 0
+	}
+	return before
+}
+
 // qdiscMessage writes an RTM_NEWQDISC.
 func qdiscMessage(link, handle, parent uint32, kind string, options []byte, qlen, drops, requeues,
 	overlimits uint32, own ...byte) []byte {
@@ -122,6 +153,9 @@ func TestQdiscs(t *testing.T) {
 		qdiscMessage(7, 0, rootHandle, "fq_codel", join(attr(1, u32(5000)), attr(2, u32(10240))), 0, 0, 0, 0),
 		qdiscMessage(7, 0, rootHandle, "fq", join(attr(1, u32(10000)), attr(2, u32(100))), 0, 0, 0, 0),
 		qdiscMessage(7, 0, rootHandle, "netem", u32(5000, 1000), 0, 0, 0, 0),
+		qdiscMessage(7, 0, rootHandle, "netem", u32(0, 1000, 1<<30, 0, 0, 0), 0, 0, 0, 0),
+		qdiscMessage(7, 0, rootHandle, "netem", // as Gilbert and Elliott have it
+			join(u32(0, 1000, 0, 0, 0, 0), attr(5, attr(2, u32(1, 2, 3, 4)))), 0, 0, 0, 0),
 		qdiscMessage(7, 0xffff0000, ingressHandle, "clsact", nil, 0, 8, 0, 0),
 		qdiscMessage(7, 0x20000, 0x10001, "fq_codel", nil, 0, 8, 0, 0, u32(0, 1514, 3, 0, 9)...),
 		qdiscMessage(7, 0x20000, 0x10001, "fq_codel", nil, 0, 8, 0, 0), // a kernel that does not tell

@@ -25,6 +25,7 @@ type qdisc struct {
 	limitFlow      uint32 // packets of one socket, fq's
 	rate           uint64 // bytes per second that it shapes to; 0: none, or not said
 	burst          uint64 // bytes of its bucket; 0: none, or not said
+	loses          bool   // netem, set to lose packets
 }
 
 // Handles of include/uapi/linux/pkt_sched.h.
@@ -207,6 +208,7 @@ func (q *qdisc) parseOptions(words []string) {
 		}
 		return ""
 	}
+	q.loses = q.kind == "netem" && slices.Contains(words, "loss")
 	if rate, known := tcNumber(cmp.Or(value("rate"), value("bandwidth")), "bit", 1000); known {
 		q.rate = uint64(rate / 8)
 	}

@@ -275,7 +275,7 @@ var table = []row{
 		make: func(c *chain) func() { return red(c.router, toReceiver) }},
 	{name: "router: sfq", needs: queue("sfq"), want: each("network/QDISC_(DROP|OVERLIMIT)"),
 		make: func(c *chain) func() { return htb(c.router, toReceiver, 6_250, &netlink.Sfq{Limit: 20}) }},
-	{name: "router: netem", needs: queue("netem"), want: each("network/QDISC_DROP"),
+	{name: "router: netem", needs: queue("netem"), want: each("network/NETEM_LOSS"),
 		make: func(c *chain) func() {
 			root := netlink.QdiscAttrs{Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}
 			return c.router.Qdisc(toReceiver, netlink.NewNetem(root, netlink.NetemQdiscAttrs{Loss: 30}))
@@ -381,7 +381,8 @@ var table = []row{
 		// each processor may take 1 MiB uncounted
 		flow: func(f *model.Flow) { f.Packets, f.ReceiveBuffer = 8000, 64<<20 },
 		make: func(c *chain) func() { machine(c, "net/ipv4/udp_mem", "0 0 0"); return nil }},
-	{name: "receiver: memory for fragments", flow: fragmented, want: each("receiver-ip/FRAG_MEMORY"),
+	{name: "receiver: memory for fragments", flow: fragmented,
+		want: answers{"receiver-ip/FRAG_MEMORY", "receiver-ip/FRAG_FAILED", "receiver-ip/FRAG_MEMORY"},
 		make: func(c *chain) func() { return noRoomForFragments(c.receiver) }},
 	{name: "receiver: socket filter", want: memory("receiver-udp/SOCKET_FILTER"), make: refuseAll},
 	{name: "receiver: socket buffer", stall: true, want: each("receiver-buffer/SOCKET_RCVBUFF"),
