@@ -202,9 +202,12 @@ func (b blocked) told(usable []table.Row) []Finding {
 		kind = "vanished"
 	case l.Cause == model.CauseReset:
 		kind = "refused-tcp"
-	case strings.HasPrefix(l.Cause, model.CauseICMP):
-		next.Code, kind = "nothing.let", "refused"
-		f = f.with("who", l.Host, "answer", b.language().Say(strings.TrimPrefix(l.Cause, model.CauseICMP)))
+	case strings.HasPrefix(l.Cause, model.CauseICMP) && l.Cause != model.CauseICMP+"time to live exceeded":
+		answer := strings.TrimPrefix(l.Cause, model.CauseICMP)
+		if kind = "refused"; answer == "port unreachable" || strings.HasSuffix(answer, "prohibited") {
+			next.Code = "nothing.let" // else no rule forbade it
+		}
+		f = f.with("who", l.Host, "answer", b.language().Say(answer))
 	case l.Cause == "NETFILTER_DROP" && (!strings.HasPrefix(l.Host, model.AnotherNamespace) || p.icmp != nil):
 		next.Code, kind = "nothing.let", "filter"
 		host := l.Host
