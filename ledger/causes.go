@@ -144,7 +144,7 @@ var causes = [...]Cause{
 	{Name: tunnelShut, at: stageLink, Words: "not taken out of the tunnel at %h (its interface is down, or another)",
 		seen: "NO_SOCKET@.* -@__udp[46]_lib_rcv", when: facts.outside},
 	// The kernel adds to the card's own count what no protocol takes: net/core/dev.c, __netif_receive_skb_core.
-	{Name: "rx-dropped", at: stageDevice, Words: "dropped by %h's network card, or of a protocol unknown there",
+	{Name: "rx-dropped", at: stageDevice, Words: "dropped by %h's network interface, or of a protocol unknown there",
 		counts: "rx_dropped",
 		how:    counter{by: byTransmit, also: "CPU_BACKLOG"}, moves: "rx_missed_errors rx_dropped"},
 
@@ -343,7 +343,7 @@ var causes = [...]Cause{
 		how:   counter{by: byDevice, where: goesOut, also: policer + " " + redirect},
 		moves: "tc-output Ip.OutDiscards Udp.SndbufErrors"},
 	{Name: "RECURSION_LIMIT", at: stageClassifier, Words: "went round in a loop of %h's devices"},
-	{Name: "tx-dropped", at: stageDevice, Words: "dropped by %h's network card", counts: unsent,
+	{Name: "tx-dropped", at: stageDevice, Words: "dropped by %h's network interface", counts: unsent,
 		how: counter{by: byTransmit, where: goesOut, enter: (*book).unsentBy}, moves: unsentMoves},
 	// Of the whole kernel: the first namespace's file counts for all.
 	{Name: "NEIGH_CREATEFAIL", at: stageNeighbour, Words: "neighbour table of %h full",
@@ -402,7 +402,7 @@ var causes = [...]Cause{
 	{Name: "SKB_GSO_SEG", at: stageDevice, Words: "buffer of several packets that was not split at %h"},
 	{Name: "SKB_CSUM", at: stageDevice, Words: "checksum not made at %h"},
 	{Name: "TAP_FILTER", at: stageDevice, Words: "filter of a TAP device at %h", seen: `TAP_\w+`},
-	{at: stageDevice, Words: "dropped by %h's network card",
+	{at: stageDevice, Words: "dropped by %h's network interface",
 		rest:  model.LayerSenderDevice + " " + model.LayerReceiverRing,
 		seen:  "DEV_HDR|HDR_TRUNC|SKB_UCOPY_FAULT -@.*xmit.*|(tun_|tap_).*|.*virtnet.*|.*_(poll|clean_rx|clean_tx)",
 		moves: "tx_dropped tx_errors rx_missed_errors rx_dropped"},
