@@ -130,13 +130,14 @@ type link struct {
 	added map[string]uint64
 }
 
-// tunnels are kinds of interfaces that count the packets they refuse under the names of refused, whatever these say of a
-// network card: a source that WireGuard does not allow its peer is a frame error.
-var (
-	tunnels = []string{"wireguard", "vxlan", "geneve", "bareudp", "gre", "gretap", "erspan", "ip6gre", "ip6gretap",
-		"ip6erspan", "ipip", "sit", "ip6tnl", "vti", "vti6", "xfrm"}
-	refused = []string{"rx_length_errors", "rx_crc_errors", "rx_frame_errors", "rx_fifo_errors"}
-)
+// cardErrors are counters of frames that never became a packet.
+var cardErrors = []string{"rx_length_errors", "rx_over_errors", "rx_crc_errors", "rx_frame_errors", "rx_fifo_errors",
+	"rx_missed_errors"}
+
+// tunnels are kinds of interfaces that count the packets they refuse under these names: a source that WireGuard does
+// not allow its peer is a frame error.
+var tunnels = []string{"wireguard", "vxlan", "geneve", "bareudp", "gre", "gretap", "erspan", "ip6gre", "ip6gretap",
+	"ip6erspan", "ipip", "sit", "ip6tnl", "vti", "vti6", "xfrm"}
 
 // unit is what the device's counters count.
 func (l link) unit() string {
@@ -229,7 +230,11 @@ func (s *Snapshot) addLink(l link) {
 			continue
 		}
 		name, unit, value, part := e.name, l.unit(), l.stats[at], uint64(0)
-		if slices.Contains(tunnels, l.kind) && slices.Contains(refused, name) {
+		switch {
+		case !slices.Contains(cardErrors, name):
+		case l.kind == "bond": // the sum of its ports' (drivers/net/bonding/bond_main.c, bond_get_stats)
+			continue
+		case slices.Contains(tunnels, l.kind):
 			name, part = "rx_refused", uint64(at)
 		}
 		if e.software {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -98,24 +99,27 @@ func TestParseLink(t *testing.T) {
 	}
 }
 
-// What a tunnel refuses is no damaged frame, nor a full ring: one counter tells of it.
-func TestTunnelRefuses(t *testing.T) {
+// What a tunnel refuses is no damaged frame, nor a full ring: one counter tells of it. What a bond counts so is its
+// ports'.
+func TestCardErrors(t *testing.T) {
 	kind := func(name string) []byte { return attr(18|0x8000, attr(1, str(name))) }
-	l, err := decodeLink(bytes.Replace(linkMessage(23), kind("vlan"), kind("wireguard"), 1))
-	s := Snapshot{links: map[int]link{}}
-	s.addLink(l)
-	refused := uint64(0)
-	for _, c := range Diff(Snapshot{}, Snapshot{Taken: time.Unix(1, 0), readings: zeroed(s.readings)}, Snapshot{},
-		Snapshot{Taken: time.Unix(2, 0), readings: s.readings, links: s.links}, 0) {
-		switch c.Name {
-		case "dev.eth0.100.rx_refused":
-			refused = c.Whole
-		case "dev.eth0.100.rx_frame_errors", "dev.eth0.100.rx_crc_errors", "dev.eth0.100.rx_fifo_errors":
-			t.Errorf("%+v", c)
+	for name, want := range map[string]map[string]uint64{"wireguard": {"rx_refused": 10 + 11 + 12 + 13 + 14 + 15},
+		"bond": {}, "vlan": {"rx_length_errors": 10, "rx_over_errors": 11, "rx_crc_errors": 12, "rx_frame_errors": 13,
+			"rx_fifo_errors": 14, "rx_missed_errors": 15}} {
+		l, err := decodeLink(bytes.Replace(linkMessage(23), kind("vlan"), kind(name), 1))
+		s := Snapshot{links: map[int]link{}}
+		s.addLink(l)
+		got := map[string]uint64{}
+		for _, c := range Diff(Snapshot{}, Snapshot{Taken: time.Unix(1, 0), readings: zeroed(s.readings)}, Snapshot{},
+			Snapshot{Taken: time.Unix(2, 0), readings: s.readings, links: s.links}, 0) {
+			name := strings.TrimPrefix(c.Name, "dev.eth0.100.")
+			if name == "rx_refused" || slices.Contains(cardErrors, name) {
+				got[name] = c.Whole
+			}
 		}
-	}
-	if want := uint64(10 + 12 + 13 + 14); err != nil || refused != want {
-		t.Errorf("%d refused, %v; want %d", refused, err, want)
+		if err != nil || !maps.Equal(got, want) {
+			t.Errorf("%s: %v, %v; want %v", name, got, err, want)
+		}
 	}
 }
 
