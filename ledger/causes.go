@@ -81,7 +81,8 @@ var causes = [...]Cause{
 	{Name: "PACKET_SOCK_ERROR", at: stageNone, Words: "a copy for a capture at %h"},
 	// a call that came again is answered already
 	{at: stageNone, Words: "data that TCP already had, at %h", rest: noLayer,
-		seen: "TCP_(OLD_(DATA|ACK|SEQUENCE)|TOO_OLD_ACK|OFOMERGE|FLAGS|RESET|CLOSE|ABORT_ON_(CLOSE|DATA|LINGER)) " +
+		seen: "TCP_(OLD_(DATA|ACK|SEQUENCE)|TOO_OLD_ACK|OFO(MERGE|_DROP)|FLAGS|RESET|CLOSE|" +
+			"ABORT_ON_(CLOSE|DATA|LINGER)) " + // net/ipv4/tcp_input.c, tcp_ofo_queue
 			"-@tcp_v[46]_rcv"},
 	// net/sched/sch_tbf.c, tbf_segment: they were counted each, by QDISC_DROP
 	{at: stageNone, Words: "a buffer whose packets were dropped singly at %h",
@@ -266,7 +267,7 @@ var causes = [...]Cause{
 		seen:   "-@__udp_enqueue_schedule_skb.*|sk_rmem_schedule.*|__sk_mem.* -@udp(v6)?_queue_rcv_one_skb!",
 		counts: "Udp.MemErrors", how: counter{where: arrives, when: socketsUnread}, moves: "socket Udp.MemErrors"},
 	{Name: "SOCKET_RCVBUFF", at: stageBuffer, Words: "%r socket buffer full", rest: model.LayerReceiverBuffer,
-		seen: `SOCKET_BACKLOG|TCP_(ZEROWINDOW|OVERWINDOW|OFO_DROP|OFO_QUEUE_PRUNE|RCVQ\w*) ` +
+		seen: `SOCKET_BACKLOG|TCP_(ZEROWINDOW|OVERWINDOW|OFO_QUEUE_PRUNE|RCVQ\w*) ` +
 			"-@(__)?udp(v6)?_queue_rcv.*|sock_queue_rcv.*",
 		counts: "Udp.RcvbufErrors", how: counter{where: arrives, when: socketsUnread},
 		moves: "socket Udp.RcvbufErrors! Udp.InErrors!"},
