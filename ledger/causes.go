@@ -218,6 +218,8 @@ var causes = [...]Cause{
 	// include/linux/netdevice.h, __is_skb_forwardable.
 	{Name: "PKT_TOO_BIG", at: stageLink, Words: "too long for the next link's MTU at %h",
 		seen: "-@__dev_forward_skb2?", when: facts.long},
+	{Name: "NOT_FORWARDED", at: stageLink, Words: "not taken by the next interface at %h (down, or its MTU too small)",
+		seen: "-@__dev_forward_skb2?", when: facts.short},
 	{Name: "FRAG_REASM_TIMEOUT", at: stageIP, Words: "fragments never completed at %h",
 		seen: "-@ip_expire|ip6_.*expire.*", counts: "Ip.ReasmFails",
 		how: counter{when: timedOut, enter: (*book).unassembled}, moves: "Ip.ReasmTimeout Ip.ReasmFails"},
@@ -398,7 +400,7 @@ var causes = [...]Cause{
 		seen: `BRIDGE_\w+|MAC_\w+|LOCAL_MAC|ARP_\w+|VXLAN_\w+|IP_TUNNEL_ECN|TUNNEL_TXINFO ` +
 			`UNICAST_IN_L2_MULTICAST|OVS_\w+|OPENVSWITCH\w*|RX_DROP\w*|MAC80211\w* ` +
 			"-@(br_|vlan_|macvlan_|ovs_|vxlan_|bond_|__?netif_receive|ieee80211_).*"},
-	{Name: "DEV_READY", at: stageDevice, Words: "interface of %h is down", seen: "-@__dev_forward_skb2?"},
+	{Name: "DEV_READY", at: stageDevice, Words: "interface of %h is down"},
 	{Name: "NOMEM", at: stageDevice, Words: "no memory for packets at %h"},
 	{Name: "SKB_GSO_SEG", at: stageDevice, Words: "buffer of several packets that was not split at %h"},
 	{Name: "SKB_CSUM", at: stageDevice, Words: "checksum not made at %h"},

@@ -260,6 +260,9 @@ func (f facts) forwards() bool {
 // long reports whether the packets may be longer than a link's MTU: hardly any is shorter than IPv6 asks of all.
 func (f facts) long() bool { return f.bytes == 0 || f.bytes > 1280 }
 
+// short reports whether a link's MTU is hardly why they were dropped.
+func (f facts) short() bool { return !f.long() }
+
 // refuses reports whether the route is why send() failed, or why a host on the way dropped.
 func (f facts) refuses() bool {
 	return f.errno == "" && (f.passing || f.host == nil) || f.host != nil && f.host.route.Refuses()

@@ -213,6 +213,7 @@ var chinese = map[string]string{
 	"IP layer of %h":                                                                               "%h：IP 层",
 	"too long for the path's MTU":                                                                  "超过路径 MTU",
 	"too long for the next link's MTU at %h":                                                       "%h：超过下一段链路的 MTU",
+	"not taken by the next interface at %h (down, or its MTU too small)":                           "%h：下一个接口没有收下（未启用，或 MTU 太小）",
 	"fragments never completed at %h":                                                              "%h：分片没有收齐",
 	"no memory for fragments at %h":                                                                "%h：分片重组内存不足",
 	"fragments not put together at %h (no memory, or too many others came between)":                "%h：分片未能重组（内存不足，或中间隔了太多其他分片）",
