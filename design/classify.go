@@ -62,19 +62,22 @@ type tally struct {
 	path      *tally     // by the loss of the path alone
 	trials    int
 	sent      float64 // trials that were not unsent
-	starved   float64 // trials that were
-	row       [2]int  // unsent trials since the last that was sent: those that were starved, and the others
+	starved   float64 // unsent trials that were starved
+	late      float64 // the other unsent trials
+	row       int     // starved trials since the last that was sent
+	unsent    bool    // the last trial was
 	givenUp   bool
 	longest   float64 // trial, seconds
 	forwarded float64 // packets a second, of the trial in which most of the load arrived
 	gain      float64 // logarithm of the odds that the limit is above the load
 }
 
-// A load is given up after so many unsent trials in a row. Other work may take the sender's CPU at any load: as many
-// starved trials in a row are needed as are seen at one load of 256 by chance, if each is starved as often as those at
-// lower loads. Where half of them are, that is eight.
+// A load is given up when so many more of its trials were late than were sent. A short trial that was sent counts as a
+// part of a full-length one: some senders keep a load for a short time only. Other work may take the sender's CPU at any
+// load: as many starved trials in a row are needed as are seen at one load of 256 by chance, if each is starved as often
+// as those at lower loads. Where half of them are, that is eight.
 const (
-	unsentTries  = 2
+	lateTries    = 2
 	starvedTries = 8
 	byChance     = 1. / 256
 )
@@ -108,16 +111,17 @@ func tallies(g model.Goal, seen []Observation) []*tally {
 		t := at[o.Load]
 		t.trials++
 		t.forwarded = max(t.forwarded, o.Load*(1-o.Loss))
+		t.unsent = o.Unsent
 		switch {
 		case o.Starved:
-			t.row[0]++
+			t.row++
 			t.starved++
 			continue
 		case o.Unsent:
-			t.row[1]++
+			t.late++
 			continue
 		}
-		t.row = [2]int{}
+		t.row = 0
 		t.sent++
 		t.add(g, o, o.Loss > g.LossRatio)
 		t.path.add(g, o, o.Loss-o.EndLoss > g.LossRatio)
@@ -125,7 +129,8 @@ func tallies(g model.Goal, seen []Observation) []*tally {
 	all := slices.SortedFunc(maps.Values(at), func(a, b *tally) int { return cmp.Compare(a.load, b.load) })
 	starved, sent := 0., 0. // at lower loads
 	for _, t := range all {
-		t.givenUp = float64(t.row[0])/triesOf(starved, sent)+float64(t.row[1])/unsentTries >= 1
+		kept := (t.low[short] + t.high[short] + t.low[full] + t.high[full]) / g.FinalSeconds
+		t.givenUp = float64(t.row)/triesOf(starved, sent)+max(t.late-kept, 0)/lateTries >= 1
 		starved, sent = starved+t.starved, sent+t.sent
 	}
 	return all
@@ -176,7 +181,7 @@ func (q Question) bounds(g model.Goal, seen []Observation) Bounds {
 	b := Bounds{Lower: math.NaN(), Upper: math.NaN(), Throughput: math.NaN(), Quantile: -1}
 	for _, t := range tallies(g, seen) {
 		c, limit := t.class(g)
-		if c == undecided && t.row != [2]int{} && (q.over || q.gaveUp(seen)) {
+		if c == undecided && t.unsent && (q.over || q.gaveUp(seen)) {
 			c, limit = upper, SenderLimit // who knows what it would have shown
 		}
 		switch {
