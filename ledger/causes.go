@@ -161,7 +161,7 @@ var causes = [...]Cause{
 		Words: "bucket of %h's connection table full (too few nf_conntrack_buckets?)",
 		seen:  "NETFILTER_DROP|-@nf_hook_slow!", errno: "EPERM!", counts: "conntrack.chaintoolong", moves: filterMoves},
 	{Name: "NETFILTER_HOOK", at: stageFilter, Words: "filter rule, or connection tracking without room, at %h",
-		seen: "NETFILTER_DROP|-@nf_hook_slow", when: facts.unread, moves: filterMoves},
+		seen: "NETFILTER_DROP|-@nf_hook_slow", errno: "EPERM", when: facts.ruleOrTracking, moves: filterMoves},
 	// A program should have judged it.
 	{Name: "NFQUEUE_UNHEARD", at: stageFilter, Words: "no program reads the filter's queue at %h",
 		seen: "-@(__)?nf_queue!", counts: "nfqueue.unheard", how: counter{by: byRule, also: "NFQUEUE"},

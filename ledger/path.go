@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"pelt/model"
 )
@@ -244,8 +245,14 @@ func (p *path) describe(s *site, in Input) {
 	s.refuses = slices.Contains([]stage{stageQdisc, stageClassifier, stageBacklog, stageRing, stageDevice}, s.at)
 }
 
-// moved reports whether the counters of a row say that most of the packets were lost so.
-func (f facts) moved(c *Cause) bool { return f.read != nil && f.read(c.counts) > f.packets/2 }
+// moved reports whether the counters of a row say that most of the packets were lost so. Those of connection tracking do
+// not where a rule may have dropped as many.
+func (f facts) moved(c *Cause) bool {
+	if f.read == nil || f.read(c.counts) <= f.packets/2 {
+		return false
+	}
+	return !strings.HasPrefix(c.counts, "conntrack.") || f.read("nft") <= f.packets/2
+}
 
 func (f facts) always() bool { return true }
 
@@ -337,8 +344,16 @@ func (f facts) countersRead() bool {
 	return f.host != nil && f.host.table.field("Ip", "InReceives").known
 }
 
-// unread reports whether the host's counters were not read: then connection tracking and a rule look alike.
+// unread reports whether the host's counters were not read.
 func (f facts) unread() bool { return f.host == nil }
+
+// ruleOrTracking reports whether connection tracking and a rule look alike: neither counter was read, or both moved.
+func (f facts) ruleOrTracking() bool {
+	if f.unread() {
+		return f.errno == ""
+	}
+	return f.read("nft") > f.packets/2 && f.read("conntrack.drop conntrack.insert_failed") > f.packets/2
+}
 
 func (f facts) isolated() bool { return f.host != nil && f.host.portFault() == "BRIDGE_ISOLATED" }
 func (f facts) portShut() bool {
