@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/table"
 	"pelt/test/golden"
@@ -33,9 +34,7 @@ func limits(t rapid.TB, texts ...string) []table.Bound {
 	var out []table.Bound
 	for _, text := range texts {
 		l, err := table.ParseBound(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		out = append(out, l)
 	}
 	return out
@@ -55,9 +54,7 @@ func compareLevels(t rapid.TB, d *model.Document, base string, asked ...string) 
 	t.Helper()
 	c, err := Compare(Question{Docs: []*model.Document{d}, Base: base, Metrics: defaultMetrics(),
 		Limits: limits(t, asked...)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return c
 }
 
@@ -105,9 +102,7 @@ func compareExamples(t *testing.T) (out []example) {
 	a.Plan.Flows[0].Rate, b.Plan.Flows[0].Rate = unit.PacketRate(5000), unit.PacketRate(10000)
 	b.Plan.Links = []model.Link{{Rate: 20e6, QueuePackets: 50}}
 	c, err := Compare(Question{Docs: []*model.Document{a, b}, Metrics: defaultMetrics()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	out = append(out, example{"runs: " + c.Sides[0].Name + " | " + c.Sides[1].Name, c.Findings()})
 
 	// What is tied is no difference, however sure it is.
@@ -189,9 +184,7 @@ func TestWhatDiffers(t *testing.T) {
 	b.Plan.Variants = slices.Clone(a.Plan.Variants)
 	differ := func() (list []string) {
 		c, err := Compare(Question{Docs: []*model.Document{a, b}, Metrics: defaultMetrics()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		for _, d := range c.Differ {
 			list = append(list, d.Setting+": "+strings.Join(d.Values, " | "))
 		}
@@ -331,9 +324,7 @@ func TestCompareLoads(t *testing.T) {
 	}
 	c, err := Compare(Question{Docs: []*model.Document{&a, &b},
 		Metrics: []*table.Metric{table.MetricOf("round_trip_p50_ns")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	// both has two flows
 	if n := len(c.Conditions); n != 4*8 || len(c.Effects) != n || c.Effects[0].Verdict != table.WorseThan {
 		t.Errorf("%d places, %d effects: want each flow at each load", n, len(c.Effects))

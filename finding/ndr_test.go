@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/table"
 	"pelt/test/sample"
@@ -117,9 +118,7 @@ func lossFreeExamples(t *testing.T) (out []example) {
 			for i := range d.Results {
 				d.Results[i].Cell["direction"] = model.Word(d.Results[i].Flows[0].Name)
 			}
-			if err := d.Plan.Check(); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, d.Plan.Check())
 		}
 	}
 	for _, c := range []struct {
@@ -237,9 +236,7 @@ func lossFreeExamples(t *testing.T) (out []example) {
 // sent.
 func TestReasonsThatEndASearch(t *testing.T) {
 	source, err := os.ReadFile("../model/reason.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	codes := regexp.MustCompile(`(?m)^\t\w+ += "([a-z-]+)"`).FindAllStringSubmatch(string(source), -1)
 	if len(codes) < 20 {
 		t.Fatalf("read %d codes of reasons", len(codes))

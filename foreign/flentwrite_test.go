@@ -51,9 +51,7 @@ func runs() map[string]model.Document {
 func write(t *testing.T, d model.Document) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := foreign.WriteFlent(&out, &d, &d.Results[0], "64 B"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, foreign.WriteFlent(&out, &d, &d.Results[0], "64 B"))
 	return out.Bytes()
 }
 
@@ -116,9 +114,7 @@ func TestWriteForeign(t *testing.T) {
 		t.Errorf("pings are of %q", got)
 	}
 	again, _, err := foreign.Read(write(t, pings), "x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if got, want := again.Results[0].Series[0].Values[0], pings.Results[0].Series[1].Values[0]; math.Abs(got-want) > 1 {
 		t.Errorf("a round trip over UDP of %g ns, want %g", got, want)
 	}
@@ -141,9 +137,7 @@ func flent(t *testing.T, each func(test, path string)) {
 		if err == nil {
 			err = os.WriteFile(path, packed.Bytes(), 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		each(test, path)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pelt/foreign"
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/table"
 	"pelt/test/golden"
@@ -26,9 +27,7 @@ const most = 1 << 24
 func read(t testing.TB, path string) (model.Document, []byte) {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if b, err = foreign.Unpack(b, path, most); err != nil {
 		t.Fatal(err)
 	}
@@ -69,9 +68,7 @@ func figures(d model.Document) string {
 // TestFiles: files that iperf3 and flent wrote are runs of what they hold.
 func TestFiles(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	var out strings.Builder
 	for _, path := range paths {
 		if filepath.Base(path) == "figures.txt" {
@@ -80,9 +77,7 @@ func TestFiles(t *testing.T) {
 		d, _ := read(t, path)
 		fmt.Fprintf(&out, "== %s\n%s", filepath.Base(path), figures(d))
 		again, err := model.EncodeDocument(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if back, err := model.DecodeDocument(again, path); err != nil || figures(back) != figures(d) {
 			t.Errorf("%s: as a run document it is another one: %v", path, err)
 		}
@@ -143,9 +138,7 @@ func TestOneSum(t *testing.T) {
 	whole := d.Results[0].Flows[0]
 	text := strings.NewReplacer(`"sum_sent"`, `"other_sent"`, `"sum_received"`, `"other_received"`).Replace(string(b))
 	d, _, err := foreign.Read([]byte(text), "x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	f := d.Results[0].Flows[0]
 	if slices.Contains(f.Told, "goodput_bps") || !slices.Contains(f.Told, "send_bps") ||
 		f.SendGoodputBPS < whole.GoodputBPS || f.Lost != whole.Lost ||
@@ -160,9 +153,7 @@ func TestSeveral(t *testing.T) {
 	_, other := read(t, "testdata/iperf3-3.21-tcp-stream.jsonl")
 	_, refused := read(t, "testdata/iperf3-3.21-refused.json")
 	d, _, err := foreign.Read(slices.Concat(one, other, one, refused, other[:len(other)/2]), "x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	var got []string
 	for _, r := range d.Results {
 		got = append(got, fmt.Sprintf("%s %s %d", r.Cell["protocol"].Text, r.State, r.Repeat))
@@ -249,9 +240,7 @@ func checkRead(t rapid.TB, b []byte) {
 		}
 	}
 	text, err := model.EncodeDocument(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if _, err := model.DecodeDocument(text, "x"); err != nil {
 		t.Fatalf("%v in %s", err, bytes.TrimSpace(text))
 	}
@@ -260,9 +249,7 @@ func checkRead(t rapid.TB, b []byte) {
 // TestOddNumbers: a file of a tool in which any of the numbers is another one, however large or small.
 func TestOddNumbers(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.[jf]*") // but figures.txt
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	files := map[string][]byte{}
 	for _, path := range paths {
 		_, files[path] = read(t, path)
@@ -288,9 +275,7 @@ func FuzzRead(f *testing.F) {
 	paths, _ := filepath.Glob("testdata/*.*")
 	for _, path := range paths {
 		b, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
+		testenv.Must(f, err)
 		if b, err = foreign.Unpack(b, path, most); err == nil {
 			f.Add(b)
 		}

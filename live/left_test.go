@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 
 	"pelt/design"
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/plan"
 )
@@ -17,15 +18,11 @@ func TestLeftOfSearches(t *testing.T) {
 
 func leftOfSearches(t *testing.T) {
 	p, err := plan.Ndr.Of("192.0.2.1", "direction=up")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	d := &model.Document{Plan: p}
 	l := leftOf(d)
 	choose, err := design.New(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	last, trials := 0.0, 0
 	for ; ; trials++ {
 		l.begin(d)

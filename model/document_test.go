@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pelt/internal/testenv"
 )
 
 func sampleDocument() Document {
@@ -43,16 +45,12 @@ func samplePlan(change func(*Plan)) Plan {
 func TestDocumentRoundTrip(t *testing.T) {
 	in := sampleDocument()
 	b, err := EncodeDocument(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if strings.Contains(string(b), `\u003c`) || !strings.Contains(string(b), `"warnings": []`) {
 		t.Errorf("encoded document escapes HTML or has null lists:\n%s", b)
 	}
 	out, err := DecodeDocument(b, "x.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if v := out.Results[0].Series[0].Values; len(v) != 3 || v[0] != 1 || !math.IsNaN(v[1]) || v[2] != 3 {
 		t.Errorf("series values: got %v, want [1 NaN 3]", v)
 	}
@@ -111,9 +109,7 @@ func TestDecodeDocumentRefuses(t *testing.T) {
 
 func FuzzDecodeDocument(f *testing.F) {
 	good, err := EncodeDocument(sampleDocument())
-	if err != nil {
-		f.Fatal(err)
-	}
+	testenv.Must(f, err)
 	f.Add(good)
 	f.Add([]byte(`{"format":"pelt/run/1","results":[{"state":"valid","series":[{"values":[null,1]}]}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {

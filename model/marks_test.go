@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pelt/internal/testenv"
 )
 
 // read collects a list of marks.
@@ -48,13 +50,9 @@ func TestMarksKeepWhatIsAdded(t *testing.T) {
 			total, next = total+count, from+count
 		}
 		b, err := json.Marshal(w.Marks())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		var m Marks
-		if err := json.Unmarshal(b, &m); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, json.Unmarshal(b, &m))
 		list, err := read(m)
 		var listed uint64
 		for i, s := range list {

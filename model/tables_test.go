@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pelt/internal/testenv"
 	"pelt/test/golden"
 	"pelt/unit"
 )
@@ -73,12 +74,8 @@ func TestPlans(t *testing.T) {
 		name, patch, _ := strings.Cut(question, " ")
 		var base, change any
 		b, err := json.Marshal(plans[name]())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(b, &base); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
+		testenv.Must(t, json.Unmarshal(b, &base))
 		patch = regexp.MustCompile(`MANY\((\d+)\)`).ReplaceAllStringFunc(patch, func(s string) string {
 			n, _ := strconv.Atoi(s[5 : len(s)-1])
 			return strings.Repeat("x", n)

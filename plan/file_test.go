@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/test/golden"
 	"pelt/words"
@@ -17,13 +18,9 @@ import (
 func basis(t testing.TB, preset Preset) string {
 	t.Helper()
 	p, err := preset.Of("lab:router")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	text, err := Print(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return string(text)
 }
 
@@ -65,9 +62,7 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%s: %+v\nprinted and read is\n%+v", question, p, back)
 		}
 		was, err := Parse([]byte(base), "f.yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if text := changes(printed(t, was), printed(t, p)); text != "" {
 			return text
 		}

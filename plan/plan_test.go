@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/unit"
 )
@@ -53,9 +54,7 @@ func drawPlan(t *rapid.T) model.Plan {
 	for range rapid.IntRange(0, 2).Draw(t, "links") {
 		l, factors, err := model.ParseLink(name.Draw(t, "node"), rapid.SampledFrom([]string{"rate=95500kbit,queue=64KiB",
 			"delay=0ms,20ms,jitter=1ms", "loss=ge:1%/10%/70%/0.1%,seed=18446744073709551615", "mtu=1400,loss=0"}).Draw(t, "link"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		p.Links, p.Factors = append(p.Links, l), append(p.Factors, factors...)
 	}
 	return p
@@ -68,9 +67,7 @@ func TestPrintParse(t *testing.T) {
 			t.Skip(err)
 		}
 		text, err := Print(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		back, err := Parse(text, "f.yaml")
 		if err != nil || !reflect.DeepEqual(back, p) {
 			t.Fatalf("%+v\nprints as\n%s\nreads as\n%+v, %v", p, text, back, err)
@@ -82,9 +79,7 @@ func TestPrintParse(t *testing.T) {
 func reread(t testing.TB, p model.Plan) model.Plan {
 	t.Helper()
 	text, err := Print(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	back, err := Parse(text, "plan.yaml")
 	if err != nil {
 		t.Fatalf("%v in:\n%s", err, text)
@@ -95,9 +90,7 @@ func reread(t testing.TB, p model.Plan) model.Plan {
 // The longest list that flags can make prints and reads back.
 func TestLongList(t *testing.T) {
 	p, err := Curve.Of("lab:router", fmt.Sprintf("payload=16..%d/1", 15+unit.MaxListLength))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if back := reread(t, p); len(p.Factors[0].Levels) != unit.MaxListLength || !reflect.DeepEqual(back, p) {
 		t.Errorf("%d sizes came back as %d", len(p.Factors[0].Levels), len(back.Factors[0].Levels))
 	}
@@ -106,12 +99,8 @@ func TestLongList(t *testing.T) {
 // The demo must end in 45 s: trials, their drain and half a second to set each up.
 func TestDemo(t *testing.T) {
 	p, err := Demo()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Check(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
+	testenv.Must(t, p.Check())
 	trials := p.Design.Repeats * len(p.Factors[0].Levels)
 	each := p.Timing.WarmupSeconds + p.Timing.MeasureSeconds + p.Timing.DrainSeconds + 0.5
 	if total := float64(trials) * each; total > 45 || math.IsNaN(total) {
@@ -134,9 +123,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		text, err := Print(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if back, err := Parse(text, "f"); err != nil {
 			t.Fatalf("%+v prints as\n%s\nreads as %+v, %v", p, text, back, err)
 		}

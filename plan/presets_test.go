@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"pelt/design"
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/test/golden"
 )
@@ -65,13 +66,9 @@ var (
 func printed(t testing.TB, p model.Plan) string {
 	t.Helper()
 	text, err := Print(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	d, err := design.New(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	short := cells.ReplaceAllString(comments.ReplaceAllString(string(text), ""), "")
 	var out strings.Builder
 	out.WriteString(plainList.ReplaceAllStringFunc(short, func(list string) string {
@@ -85,9 +82,7 @@ func printed(t testing.TB, p model.Plan) string {
 			break
 		}
 		trial, err := p.Trial(cell, repeat)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		fmt.Fprintf(&out, "%s: %.4g s", cell.Key(), trial.Timing.MeasureSeconds+trial.Timing.LeadSeconds)
 		for _, f := range trial.Flows {
 			fmt.Fprint(&out, "; ", strings.TrimSpace(fmt.Sprintf("%s %s %d B %s %s", f.Name, f.Protocol,
@@ -173,16 +168,12 @@ func TestPairs(t *testing.T) {
 // Trials of one repeat draw alike, and those of two repeats do not.
 func TestControlTrialsArePaired(t *testing.T) {
 	p, err := Control.Of("lab:direct")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	seeds := map[uint64]int{}
 	for repeat := range 10 {
 		for _, control := range []string{"cubic", "bbr"} {
 			trial, err := p.Trial(model.Cell{"control": model.Word(control)}, repeat)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			seeds[trial.LinkSeed]++
 		}
 	}
@@ -194,9 +185,7 @@ func TestControlTrialsArePaired(t *testing.T) {
 // A load runs before what it loads is measured; a flood needs no lead.
 func TestLatencyLead(t *testing.T) {
 	p, err := Latency.Of("nas")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	cell := model.Cell{"direction": model.Word("both"), "payload_bytes": model.Number(1472)}
 	if trial, err := p.Trial(cell, 0); err != nil || trial.Timing.LeadSeconds != 0 {
 		t.Errorf("a flood: %+v, %v: want no lead", trial.Timing, err)
@@ -212,9 +201,7 @@ func TestPresetWithoutMore(t *testing.T) {
 	thin := Preset{Command: "thin", Knobs: "payload rate direction time",
 		Defaults: map[string]string{"payload": "172", "rate": "50pps", "direction": "both", "repeats": "1"}}
 	p, err := thin.Of("nas", "time=5s", "payload=60")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if len(p.Flows) != 2 || p.Flows[0].PayloadBytes != 60 || p.Timing.MeasureSeconds != 5 || p.Design.Repeats != 1 {
 		t.Errorf("a plan of %+v, %+v", p.Flows, p.Timing)
 	}

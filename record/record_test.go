@@ -15,6 +15,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -141,9 +142,7 @@ func TestCutAtEveryByte(t *testing.T) {
 	ends := []int{len(magic)} // of blocks
 	for _, b := range want {
 		one, err := Append(nil, b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if _, is := b.(*Header); is {
 			one = one[len(magic):]
 		}
@@ -233,13 +232,9 @@ func TestErrorsAreShort(t *testing.T) {
 func TestUnknownBlocksArePassedOver(t *testing.T) {
 	file, _ := sample(t)
 	head, err := Append(nil, &Header{Format: Format})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	end, err := Append(nil, &End{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if got, err := readAll(append(appendBlock(head, '?', []byte("of later")), end...)); !errors.Is(err, io.EOF) ||
 		len(got) != 2 {
 		t.Errorf("read %d blocks, %v; want header and end", len(got), err)
@@ -248,9 +243,7 @@ func TestUnknownBlocksArePassedOver(t *testing.T) {
 		t.Error("a file with more behind its end was read as whole")
 	}
 	later, err := Append(nil, &Header{Format: "pelt/record/3"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	var version *VersionError
 	if _, err := readAll(later); !errors.As(err, &version) {
 		t.Errorf("a later format: %v", err)
@@ -268,9 +261,7 @@ func TestTooManyFlows(t *testing.T) {
 				file, err = Append(file, &Trial{Trial: uint32(i), Flows: []Flow{{Name: "up", Streams: n}}})
 			}
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if _, err := readAll(file); !errors.Is(err, ErrTooMany) {
 			t.Errorf("%s: error %v, want %v", name, err, ErrTooMany)
 		}
@@ -289,9 +280,7 @@ func TestFlowsOfAnOpenTrialCount(t *testing.T) {
 			file, err = Append(file, &one)
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if _, err := readAll(file); !errors.Is(err, ErrTooMany) {
 		t.Errorf("error %v, want %v", err, ErrTooMany)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pelt/internal/testenv"
 	"pelt/test/golden"
 )
 
@@ -15,9 +16,7 @@ import (
 // kind, and packets of steady, reordered, batched and wild flows. What was written stands in version2.txt.
 func TestVersion2(t *testing.T) {
 	file, err := os.ReadFile("testdata/version2.rec")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	blocks, err := readAll(file)
 	if !errors.Is(err, io.EOF) {
 		t.Errorf("read %d blocks, %v", len(blocks), err)
@@ -25,9 +24,7 @@ func TestVersion2(t *testing.T) {
 	var out strings.Builder
 	for _, b := range blocks {
 		text, err := json.Marshal(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		out.WriteString(strings.ReplaceAll(string(text), "},{", "},\n{") + "\n")
 	}
 	golden.File(t, "testdata/version2.txt", out.String())

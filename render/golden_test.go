@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"pelt/internal/testenv"
 	"pelt/render/draw"
 	"pelt/test/golden"
 	"pelt/unit"
@@ -20,9 +21,7 @@ func TestTextGolden(t *testing.T) {
 		"empty": {Title: "Size curve", Verdict: "No usable result."}} {
 		for form, terminal := range map[string]Terminal{"brief": {More: "pelt report last --all"}, "all": {All: true}} {
 			var b bytes.Buffer
-			if err := Text(&b, p, terminal); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, Text(&b, p, terminal))
 			golden.File(t, "testdata/"+name+"-"+form+".txt", b.String())
 		}
 	}
@@ -32,12 +31,8 @@ func TestTextGolden(t *testing.T) {
 func TestTextColor(t *testing.T) {
 	var plainText, coloured bytes.Buffer
 	p := smallPage()
-	if err := Text(&plainText, p, Terminal{All: true}); err != nil {
-		t.Fatal(err)
-	}
-	if err := Text(&coloured, p, Terminal{All: true, Color: true}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, Text(&plainText, p, Terminal{All: true}))
+	testenv.Must(t, Text(&coloured, p, Terminal{All: true, Color: true}))
 	if strings.Contains(plainText.String(), "\x1b") ||
 		!strings.Contains(coloured.String(), "\x1b[32mfaster (2.03×)\x1b[0m") {
 		t.Errorf("colours are wrong: %q", coloured.String())
@@ -84,9 +79,7 @@ func TestSVGGolden(t *testing.T) {
 	}
 	for name, s := range sections {
 		var b bytes.Buffer
-		if err := SVG(&b, draw.Section(s, 420)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, SVG(&b, draw.Section(s, 420)))
 		golden.File(t, "testdata/"+name+".svg", b.String())
 	}
 }
@@ -101,14 +94,10 @@ func TestCSVGolden(t *testing.T) {
 			{},
 		}}
 	var b bytes.Buffer
-	if err := CSV(&b, table); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, CSV(&b, table))
 	// No word is a formula for a spreadsheet, and a negative number stays one.
 	words := slices.Values([][]string{{"=1+1", "+x", "-x", "@x", "-1.5", "x=1", ""}})
-	if err := Records(&b, words); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, Records(&b, words))
 	golden.File(t, "testdata/table.csv", b.String())
 }
 
@@ -116,9 +105,7 @@ func TestCSVGolden(t *testing.T) {
 func TestContrast(t *testing.T) {
 	luminance := func(hex string) float64 {
 		rgb, err := strconv.ParseUint(hex[1:], 16, 32)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		sum := 0.0
 		for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
 			v := float64(rgb>>(16-8*i)&0xff) / 255
@@ -151,9 +138,7 @@ func TestContrast(t *testing.T) {
 // The page opens with the verdict, and is fit for sharing.
 func TestHTMLHead(t *testing.T) {
 	var b bytes.Buffer
-	if err := HTML(&b, smallPage()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, HTML(&b, smallPage()))
 	page := b.String()
 	places := []int{}
 	for _, want := range []string{`http-equiv="Content-Security-Policy" content="default-src &#39;none&#39;;`,

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/image/font/opentype"
 	"pgregory.net/rapid"
 
+	"pelt/internal/testenv"
 	"pelt/render/draw"
 	"pelt/render/plain"
 	"pelt/unit"
@@ -139,9 +140,7 @@ func goFaces(t *testing.T) (regular, bold font.Face) {
 	var faces [2]font.Face
 	for i, source := range [][]byte{goregular.TTF, gobold.TTF} {
 		f, err := opentype.Parse(source)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if faces[i], err = opentype.NewFace(f, &opentype.FaceOptions{Size: 100, DPI: 72}); err != nil {
 			t.Fatal(err)
 		}
@@ -189,14 +188,10 @@ func TestAnyPage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := page(t)
 		var page, text, drawn, pixels bytes.Buffer
-		if err := HTML(&page, p); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, HTML(&page, p))
 		width := rapid.IntRange(1, 200).Draw(t, "width")
 		all := rapid.Bool().Draw(t, "all")
-		if err := Text(&text, p, Terminal{Width: width, All: all}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, Text(&text, p, Terminal{Width: width, All: all}))
 		lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
 		for _, line := range lines {
 			if w := plain.Width(line); w > max(width, 20) {
@@ -212,12 +207,8 @@ func TestAnyPage(t *testing.T) {
 			t.Errorf("%d lines in the short form", len(lines))
 		}
 		if sheet, ok := draw.Sheet(p, 800); ok {
-			if err := SVG(&drawn, sheet); err != nil {
-				t.Fatal(err)
-			}
-			if err := PNG(&pixels, sheet, 0.3); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, SVG(&drawn, sheet))
+			testenv.Must(t, PNG(&pixels, sheet, 0.3))
 			if _, err := png.Decode(&pixels); err != nil {
 				t.Errorf("PNG: %v", err)
 			}
@@ -243,9 +234,7 @@ func TestAnyPage(t *testing.T) {
 // checkCSV reads a table back.
 func checkCSV(t *rapid.T, table view.Table) {
 	var b bytes.Buffer
-	if err := CSV(&b, table); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, CSV(&b, table))
 	if len(table.Columns) == 0 {
 		return // no columns, empty lines
 	}

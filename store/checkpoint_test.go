@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 )
 
@@ -18,9 +19,7 @@ func TestCheckpoints(t *testing.T) {
 			Series: []model.Series{{Metric: "send_pps", Flow: "up", StepSeconds: 1, Values: []float64{1}}}}
 	}
 	run, err := s.Create(document())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	check := func(what string, states ...model.State) []model.Result {
 		t.Helper()
 		d, err := s.Load(run.ID())
@@ -39,9 +38,7 @@ func TestCheckpoints(t *testing.T) {
 	}
 	put := func(c model.Checkpoint) {
 		t.Helper()
-		if err := run.Checkpoint(c); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, run.Checkpoint(c))
 	}
 	put(told(0, 10))
 	put(told(0, 20))
@@ -54,13 +51,9 @@ func TestCheckpoints(t *testing.T) {
 	put(told(1, 5)) // it was killed, and resumed
 	check("its second try", model.Aborted, model.Aborted)
 	c := told(1, 5)
-	if err := run.Append(model.Result{Cell: c.Cell, Started: c.Started, State: model.Valid}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, run.Append(model.Result{Cell: c.Cell, Started: c.Started, State: model.Valid}))
 	check("it is done", model.Aborted, model.Valid)
-	if err := run.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, run.Close())
 }
 
 // What is written can be read again, and checkpoints leave room for the result.

@@ -114,9 +114,7 @@ func TestDiskFull(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("the tiny disk left %v, %v", left, err)
 	}
@@ -156,16 +154,12 @@ func TestUnwritable(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 }
 
 func TestPlaceThatIsAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(path, nil, 0o600))
 	s, err := Open(path)
 	if err == nil {
 		_, err = s.Create(model.Document{})

@@ -53,9 +53,7 @@ func open(t testing.TB) *Store {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	s, err := Open(filepath.Join(dir, "deep", "data"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return s
 }
 
@@ -63,17 +61,13 @@ func open(t testing.TB) *Store {
 func stored(t *testing.T, s *Store, verdicts ...string) string {
 	t.Helper()
 	r, err := s.Create(document())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	errs := []error{r.Append(result(64, 0)), r.Append(result(128, 0))}
 	for _, v := range verdicts {
 		errs = append(errs, r.End(model.Document{Complete: true, Results: make([]model.Result, 2),
 			Findings: []model.Finding{{Code: v, Numbers: []model.FindingNumber{}}}}))
 	}
-	if err := errors.Join(append(errs, r.Close())...); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, errors.Join(append(errs, r.Close())...))
 	return r.ID()
 }
 
@@ -96,13 +90,9 @@ func TestRunRoundTrip(t *testing.T) {
 		}
 	}
 	b, err := model.EncodeDocument(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	path := filepath.Join(t.TempDir(), "out.json")
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(path, b, 0o600))
 	got, err := s.Load(path)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("Load of a --json document: %v\n got %+v\nwant %+v", err, got, want)
@@ -140,14 +130,10 @@ func TestCutAnywhere(t *testing.T) {
 	s := open(t)
 	id := stored(t, s, "done")
 	whole, err := os.ReadFile(s.file(id))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	headerEnd := bytes.IndexByte(whole, '\n')
 	for cut := range len(whole) + 1 {
-		if err := os.WriteFile(s.file(id), whole[:cut], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(s.file(id), whole[:cut], 0o600))
 		doc, err := s.Load(id)
 		if cut < headerEnd {
 			if err == nil {
@@ -165,9 +151,7 @@ func TestCutAnywhere(t *testing.T) {
 		if len(resumed.Results) != len(doc.Results) || resumed.Complete != doc.Complete {
 			t.Fatalf("cut at %d: Resume and Load differ", cut)
 		}
-		if err := errors.Join(r.Append(result(128, 2)), r.Close()); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, errors.Join(r.Append(result(128, 2)), r.Close()))
 		again, err := s.Load(id)
 		if err != nil || len(again.Results) != len(doc.Results)+1 || again.Complete || len(again.Findings) != 0 ||
 			len(again.Warnings) != 0 {
@@ -182,17 +166,13 @@ func TestDamagedByte(t *testing.T) {
 	s := open(t)
 	id := stored(t, s, "done")
 	whole, err := os.ReadFile(s.file(id))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	begin := bytes.IndexByte(whole, '\n') + 1
 	second := begin + bytes.IndexByte(whole[begin:], '\n') // of the first result, its newline
 	for at := begin; at < second; at++ {
 		damaged := bytes.Clone(whole)
 		damaged[at] ^= 1
-		if err := os.WriteFile(s.file(id), damaged, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(s.file(id), damaged, 0o600))
 		files := testenv.OpenFiles()
 		doc, err := s.Load(id)
 		if err != nil || len(doc.Results) != 1 || len(doc.Warnings) != 1 || !doc.Complete {
@@ -209,27 +189,19 @@ func TestDamagedByte(t *testing.T) {
 	if err != nil || len(doc.Results) != 1 {
 		t.Fatalf("Resume: %v, %d results", err, len(doc.Results))
 	}
-	if err := errors.Join(r.Append(result(64, 0)), r.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, errors.Join(r.Append(result(64, 0)), r.Close()))
 	if doc, err := s.Load(id); err != nil || len(doc.Results) != 2 || len(doc.Warnings) != 1 {
 		t.Errorf("after the missing trial was made again: %v, %d results, warnings %v", err, len(doc.Results),
 			doc.Warnings)
 	}
 	newer, err := encodeLine(map[string]int{"later": 1}) // of a version to come
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	whole = append(whole, newer...)
-	if err := os.WriteFile(s.file(id), whole, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(s.file(id), whole, 0o600))
 	if r, _, err = s.Resume(id); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(r.Append(result(64, 0)), r.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, errors.Join(r.Append(result(64, 0)), r.Close()))
 	if kept, err := os.ReadFile(s.file(id)); err != nil || !bytes.HasPrefix(kept, whole) {
 		t.Errorf("a last line that nobody understands was written over: %v", err)
 	}
@@ -239,9 +211,7 @@ func TestDamagedByte(t *testing.T) {
 func TestVersion1(t *testing.T) {
 	var s Store
 	d, err := s.Load(filepath.Join("testdata", "version1", "run.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if len(d.Results) != 2 || d.Plan.Format != model.PlanFormat || d.Plan.Timing.MeasureSeconds != 1 ||
 		len(d.Plan.Factors[0].Levels) != 2 ||
 		d.Plan.Flows[0].PayloadBytes != 64 || !d.Results[1].Why.Has(model.NothingSent) ||
@@ -252,9 +222,7 @@ func TestVersion1(t *testing.T) {
 
 func FuzzReadLog(f *testing.F) {
 	log, err := encodeLine(header{Format: logFormat})
-	if err != nil {
-		f.Fatal(err)
-	}
+	testenv.Must(f, err)
 	f.Add(append(log, log...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		doc, tail, err := readLog(bytes.NewReader(b), "f")

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"pelt/internal/testenv"
 )
 
 func drawRate(t *rapid.T) Rate {
@@ -36,9 +38,7 @@ func TestRateRoundTrip(t *testing.T) {
 			t.Fatalf("%+v prints as %q, reads as %+v, %v", r, r, back, err)
 		}
 		b, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		if err := json.Unmarshal(b, &back); err != nil || back != r {
 			t.Fatalf("%v as JSON is %s, reads as %v, %v", r, b, back, err)
 		}
@@ -91,9 +91,7 @@ func TestScheduleIsExact(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := ParseRate(c.rate)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			s, _ := r.Schedule(c.payload)
 			if got := s.Count(elapsed); got != c.want {
 				t.Errorf("%s at %d B: %d packets due in %d h, want %d", c.rate, c.payload, got, hours, c.want)

@@ -104,12 +104,8 @@ func htmlFile(t testing.TB, p view.Page) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "page.html")
 	var b bytes.Buffer
-	if err := render.HTML(&b, p); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, render.HTML(&b, p))
+	testenv.Must(t, os.WriteFile(path, b.Bytes(), 0o644))
 	return (&url.URL{Scheme: "file", Path: path}).String()
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"pelt/finding"
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/table"
 	"pelt/test/sample"
@@ -29,9 +30,7 @@ func comparePages(t *testing.T, l words.Language) map[string]view.Page {
 		}
 	}
 	limit, err := table.ParseBound("goodput < -5%")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for name, q := range map[string]finding.Question{
 		"compare-variants": {Docs: []*model.Document{&variants}},
 		"compare-routers":  {Docs: []*model.Document{&routers[0], &routers[1]}, Limits: []table.Bound{limit}},
@@ -39,9 +38,7 @@ func comparePages(t *testing.T, l words.Language) map[string]view.Page {
 	} {
 		q.Metrics = metrics
 		c, err := finding.Compare(q.In(l))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		out[name] = view.Compare(c)
 	}
 	return out

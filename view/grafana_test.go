@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pelt/internal/testenv"
 	"pelt/test/sample"
 	"pelt/view"
 )
@@ -40,18 +41,14 @@ func TestGrafana(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile("../packaging/grafana/pelt.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	var board struct {
 		Panels []struct {
 			Title   string
 			Targets []struct{ Expr, LegendFormat string }
 		}
 	}
-	if err := json.Unmarshal(text, &board); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, json.Unmarshal(text, &board))
 	asked := 0
 	for _, p := range board.Panels {
 		for _, q := range p.Targets {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"pelt/finding"
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/render"
 	"pelt/table"
@@ -270,9 +271,7 @@ func TestFigures(t *testing.T) {
 	var out strings.Builder
 	add := func(name string, write func(w io.Writer) error) {
 		var b bytes.Buffer
-		if err := write(&b); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, write(&b))
 		text := digits.ReplaceAllString(strings.ReplaceAll(b.String(), "\r", ""), "$1")
 		lines := slices.Collect(strings.Lines(text))
 		fmt.Fprintf(&out, "%s, %d lines:\n%s", name, len(lines), strings.Join(lines[:min(3, len(lines))], ""))
@@ -285,9 +284,7 @@ func TestFigures(t *testing.T) {
 	}
 	d := sample.Variants()
 	c, err := finding.Compare(finding.Question{Docs: []*model.Document{&d}, Metrics: table.Named("goodput")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	add("comparison", func(w io.Writer) error { return render.CSV(w, view.CompareFigures(c)) })
 	golden.File(t, "testdata/figures.txt", out.String())
 }
@@ -299,9 +296,7 @@ func text(t *testing.T, page view.Page, all bool) string {
 	if all {
 		more = "--html and --csv have all"
 	}
-	if err := render.Text(&b, page, render.Terminal{Width: 80, All: all, More: more}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, render.Text(&b, page, render.Terminal{Width: 80, All: all, More: more}))
 	return b.String()
 }
 

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pelt/finding"
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/render"
 	"pelt/render/draw"
@@ -50,9 +51,7 @@ func TestOddFigures(t *testing.T) {
 		d := sample.Odd(t)
 		for _, page := range []view.Page{view.Run(&d), explain(t, &d, finding.Ask{All: true})} {
 			var b bytes.Buffer
-			if err := render.Text(&b, page, render.Terminal{All: true}); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, render.Text(&b, page, render.Terminal{All: true}))
 			bad := regexp.MustCompile(`<no [^>]*>?|NaN|Inf\b|%!`).FindString(b.String())
 			if page.Verdict == "" || bad != "" {
 				t.Fatalf("the verdict is %q, and the page says %q", page.Verdict, bad)
@@ -273,9 +272,7 @@ func checkBars(t rapid.TB, page view.Page) {
 func checkBrief(t rapid.TB, page view.Page) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := render.Text(&b, page, render.Terminal{Width: 80, More: "pelt report last --all"}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, render.Text(&b, page, render.Terminal{Width: 80, More: "pelt report last --all"}))
 	lines := 0
 	for line := range strings.Lines(b.String()) {
 		width := plain.Width(strings.TrimSuffix(line, "\n"))

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"pelt/internal/testenv"
 	"pelt/test/sample"
 	"pelt/view"
 )
@@ -28,9 +29,7 @@ func TestSorted(t *testing.T) {
 	for _, c := range []struct{ by, column string }{{"loss", "loss_ratio"}, {"goodput", "goodput_bps"},
 		{"send_bps", "send_bps"}, {"payload_bytes", "payload_bytes"}, {"delay", "delay_p50_ns"}} {
 		p, err := view.Sorted(&d, c.by)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		got := settings(t, p, c.column)
 		want := slices.Sorted(slices.Values(got))
 		slices.Reverse(want)
@@ -40,9 +39,7 @@ func TestSorted(t *testing.T) {
 	}
 	curve := sample.Router()
 	p, err := view.Sorted(&curve, "goodput")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	for _, s := range p.Sections {
 		if table, ok := s.(view.Table); ok && strings.HasPrefix(table.Title, "By payload") {
 			at := slices.IndexFunc(table.Columns, func(c view.Column) bool { return c.Name == "goodput_bps" })

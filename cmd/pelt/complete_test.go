@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/store"
 )
@@ -76,15 +77,9 @@ func TestComplete(t *testing.T) {
 func keep(t *testing.T, target string) (id string) {
 	t.Helper()
 	st, err := store.Open("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	r, err := st.Create(model.Document{Started: time.Now(), Plan: model.Plan{Command: "curve", Target: target}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
+	testenv.Must(t, r.Close())
 	return r.ID()
 }

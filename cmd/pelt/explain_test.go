@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/test/golden"
 )
@@ -31,13 +32,9 @@ func lossyRun(t *testing.T) string {
 			"direction": model.Word("up")}, State: model.Valid, Flows: []model.FlowResult{f}})
 	}
 	b, err := model.EncodeDocument(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	path := filepath.Join(t.TempDir(), "run.json")
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(path, b, 0o600))
 	return path
 }
 
@@ -51,22 +48,14 @@ func TestCommandLines(t *testing.T) {
 	t.Setenv("PELT_DATA", data)
 	file := lossyRun(t)
 	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	told := strings.NewReplacer(file, "RUN", data, "DATA", "sender "+host, "sender HOST")
 	lines, err := filepath.Abs("testdata/lines.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	work := t.TempDir()
-	if err := os.CopyFS(work, os.DirFS("testdata/lines")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.CopyFS(work, os.DirFS("testdata/lines")))
 	t.Chdir(work)
-	if err := os.Symlink("aim", "link"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.Symlink("aim", "link"))
 	golden.Table(t, lines, func(question string) string {
 		var out, wrong bytes.Buffer
 		words := commandWords.FindAllString(strings.ReplaceAll(question, "RUN", file), -1)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/test/sample"
 )
@@ -31,9 +32,7 @@ func document(t *testing.T, d model.Document) string {
 	if err == nil {
 		err = os.WriteFile(path, b, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return path
 }
 
@@ -66,9 +65,7 @@ func TestForeignFiles(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(other, text, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if out, _ := command(t, exitOK, "compare", three, other); !strings.Contains(out, "tied") ||
 		!strings.Contains(out, "As far as the files of iperf3 tell, the set-up was the same.") {
 		t.Errorf("compare: %s", out)
@@ -98,9 +95,7 @@ func TestBrokenFile(t *testing.T) {
 		{"packed.json", "\x1f\x8b", ": the compressed file is cut short", "压缩文件不完整"},
 	} {
 		file := filepath.Join(t.TempDir(), c.name)
-		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(file, []byte(c.text), 0o600))
 		for _, args := range [][]string{{"report", file}, {"explain", file}, {"compare", file, file}} {
 			if _, talk := command(t, exitUsage, args...); talk != "pelt: "+file+c.english+"\n" {
 				t.Errorf("pelt %s: %q, want %q", args[0], talk, c.english)

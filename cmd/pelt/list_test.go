@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pelt/internal/testenv"
 	"pelt/render/plain"
 )
 
@@ -25,9 +26,7 @@ func TestListFits(t *testing.T) {
 	} {
 		got, fitted := fitRuns(heads, rows, width)
 		var out strings.Builder
-		if err := printColumns(&out, strings.Join(got, "\t"), fitted); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, printColumns(&out, strings.Join(got, "\t"), fitted))
 		if strings.Join(got, " ") != want {
 			t.Errorf("%d columns: %q, want %q", width, got, want)
 		}
@@ -50,12 +49,8 @@ func TestDamagedRunInChinese(t *testing.T) {
 	data := t.TempDir()
 	t.Setenv("PELT_LANG", "zh")
 	t.Setenv("PELT_DATA", data)
-	if err := os.MkdirAll(filepath.Join(data, "runs"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(data, "runs", "20261127-0741-k3f.jsonl"), []byte("none\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.MkdirAll(filepath.Join(data, "runs"), 0o700))
+	testenv.Must(t, os.WriteFile(filepath.Join(data, "runs", "20261127-0741-k3f.jsonl"), []byte("none\n"), 0o600))
 	var out, said strings.Builder
 	if code := execute([]string{"list"}, &out, &said); code != exitOK || !strings.Contains(out.String(), "已损坏") ||
 		!strings.Contains(out.String(), "应为格式") {

@@ -23,9 +23,7 @@ func hearing(t *testing.T) (hangUp func()) {
 	signal.Notify(heard, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(heard) })
 	return func() {
-		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
 	}
 }
 
@@ -34,9 +32,7 @@ func TestHangUp(t *testing.T) {
 	t.Setenv("PELT_DATA", t.TempDir())
 	hangUp := hearing(t)
 	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	_, port, _ := net.SplitHostPort(free.Addr().String())
 	_ = free.Close()
 	said, out := io.Pipe()
@@ -59,9 +55,7 @@ func TestHangUp(t *testing.T) {
 func TestLabListTellsWhy(t *testing.T) {
 	name := fmt.Sprintf("mute-%d", os.Getpid())
 	mute, err := net.Listen("unix", fmt.Sprintf("@pelt/lab/%d/%s", os.Geteuid(), name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer mute.Close()
 	go func() {
 		for {

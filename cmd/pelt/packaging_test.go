@@ -16,13 +16,9 @@ import (
 // code. Shells and systemd read both services.
 func TestPackagedServices(t *testing.T) {
 	var printed strings.Builder
-	if err := printUnit(&printed, []string{"pelt", "join"}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, printUnit(&printed, []string{"pelt", "join"}))
 	unit, err := os.ReadFile("../../packaging/pelt.service")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if got, want := settingsOf(string(unit)), settingsOf(printed.String()); got != want {
 		t.Errorf("settings of the service:\n%swant as pelt join --print-unit:\n%s", got, want)
 	}
@@ -35,9 +31,7 @@ func TestPackagedServices(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(copied, []byte(strings.Replace(string(unit), "/usr/bin/pelt", program, 1)), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	// Of this service: others of the machine may have faults.
 	out, err := exec.Command("systemd-analyze", "verify", "--man=no", copied).CombinedOutput()
 	if err != nil || bytes.Contains(out, []byte("pelt.service")) {
@@ -56,9 +50,7 @@ func TestPackagedInits(t *testing.T) {
 		{"pelt-join.init", "name=attic-2", ""},
 	} {
 		text, err := os.ReadFile("../../packaging/" + c.script)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		dir := t.TempDir()
 		start := strings.ReplaceAll(string(text), "/etc/pelt", dir) + `
 procd_open_instance() { :; }
@@ -81,9 +73,7 @@ start_service
 		if out, err := run(); err == nil || strings.Contains(out, "--") {
 			t.Errorf("%s with %q: starts without a code: %s", c.script, c.settings, out)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "code"), []byte("a code"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, os.WriteFile(filepath.Join(dir, "code"), []byte("a code"), 0o600))
 		out, err := run()
 		if c.want == "" {
 			if err == nil || !strings.Contains(out, "pelt.join.hub") || strings.Contains(out, "--") {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pelt/docs"
+	"pelt/internal/testenv"
 	"pelt/render/plain"
 )
 
@@ -20,9 +21,7 @@ func TestTopics(t *testing.T) {
 	}
 	for _, topic := range topics {
 		page, err := docs.Pages.ReadFile(topic + ".md")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		var out bytes.Buffer
 		if code := execute([]string{"help", topic}, &out, &out); code != exitOK {
 			t.Fatalf("pelt help %s: exit code %d: %s", topic, code, out.String())
@@ -44,9 +43,7 @@ func TestTopics(t *testing.T) {
 	t.Setenv("PELT_LANG", "zh")
 	for _, topic := range []string{"start", "story", "faq"} { // whose lines end anywhere, so only letters are compared
 		page, err := docs.Pages.ReadFile(topic + ".zh-CN.md")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		letters := func(text string) string {
 			all := []rune(strings.Join(strings.Fields(strings.ReplaceAll(marks.ReplaceAllString(text, ""), "|", "")), ""))
 			slices.Sort(all)

@@ -47,14 +47,10 @@ func TestKeys(t *testing.T) {
 func TestKeysGoOn(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "keys")
 	typed, err := os.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer typed.Close()
 	in, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer in.Close()
 	left, pressed, over := make(chan struct{}), make(chan byte), make(chan struct{})
 	go func() {
@@ -106,15 +102,11 @@ func TestWhatIsDrawn(t *testing.T) {
 // A terminal that takes nothing keeps no event waiting, and the end of the run ends the screen.
 func TestSlowTerminal(t *testing.T) {
 	in, feed, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer in.Close()
 	defer feed.Close()
 	taken, out, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer out.Close()
 	_ = out.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
 	for err == nil {

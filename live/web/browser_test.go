@@ -131,14 +131,10 @@ func TestNightlyGrowingReport(t *testing.T) {
 	st, _ := storeOf(t)
 	d := sample.SmallSweep()
 	r, err := st.Create(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	last := len(d.Results) - 1
 	for _, x := range d.Results[:last] {
-		if err := r.Append(x); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, r.Append(x))
 	}
 	s := serverOf(t, Options{Store: st})
 	h := httptest.NewServer(s)
@@ -157,9 +153,7 @@ func TestNightlyGrowingReport(t *testing.T) {
 	const report = `document.querySelector("[data-growing]")`
 	tab.Run(report + `.firstElementChild.old = true, ` + report + `.querySelector("details").open = true`)
 	tab.Run(report + `.querySelector("summary").focus() === undefined`)
-	if err := r.Append(d.Results[last]); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, r.Append(d.Results[last]))
 	fetched("/report", 1)
 	if !browser.Evaluate[bool](tab, report+`.firstElementChild.old && document.activeElement.tagName === "SUMMARY"`) {
 		t.Error("the report grew under the keyboard")
@@ -172,9 +166,7 @@ func TestNightlyGrowingReport(t *testing.T) {
 	}
 	hide(tab, true)
 	tab.Run(report + `.firstElementChild.old = true`)
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, r.Close())
 	fetched("/size", browser.Evaluate[int](tab, fetches("/size"))+2)
 	hide(tab, false)
 	tab.Until(`!` + report + `.firstElementChild.old`)

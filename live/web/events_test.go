@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"pelt/internal/testenv"
 	"pelt/live"
 	"pelt/model"
 )
@@ -31,17 +32,13 @@ func watched(t *testing.T, s *live.Stream) (*Server, *Test, *httptest.Server) {
 func open(t *testing.T, s *Server, h *httptest.Server, test *Test, after string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), "GET", h.URL+"/test/"+test.ID+"/events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	r.AddCookie(&http.Cookie{Name: cookie(&http.Request{Host: r.URL.Host}), Value: s.Token})
 	if after != "" {
 		r.Header.Set("Last-Event-ID", after)
 	}
 	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	t.Cleanup(func() { answer.Body.Close() })
 	return answer
 }
@@ -59,9 +56,7 @@ func messages(t *testing.T, answer *http.Response) (events []shown, ids []uint64
 			continue
 		}
 		var m message
-		if err := json.Unmarshal([]byte("{"+data), &m); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, json.Unmarshal([]byte("{"+data), &m))
 		for _, e := range m.Events {
 			events, ids = append(events, e), append(ids, e.ID)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"pelt/internal/testenv"
 	"pelt/store"
 )
 
@@ -33,9 +34,7 @@ func serve(t *testing.T, at netip.AddrPort, o Options) (said chan string) {
 
 func TestPortInUse(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer l.Close()
 	taken := l.Addr().(*net.TCPAddr).AddrPort()
 	said := serve(t, taken, Options{})
@@ -44,9 +43,7 @@ func TestPortInUse(t *testing.T) {
 		t.Errorf("said %q, want %q", got, want)
 	}
 	answer, err := http.Get(<-said)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	answer.Body.Close()
 	if answer.StatusCode != http.StatusForbidden || answer.Request.URL.RawQuery != "" {
 		t.Errorf("a client without cookies got %s of %s", answer.Status, answer.Request.URL)

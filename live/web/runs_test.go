@@ -21,17 +21,13 @@ import (
 func keep(t testing.TB, st *store.Store, d model.Document) string {
 	t.Helper()
 	r, err := st.Create(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	errs := []error{}
 	for _, x := range d.Results {
 		errs = append(errs, r.Append(x))
 	}
 	d.Complete, d.Findings = true, finding.Kept(d)
-	if err := errors.Join(append(errs, r.End(d), r.Close())...); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, errors.Join(append(errs, r.End(d), r.Close())...))
 	return r.ID()
 }
 
@@ -39,9 +35,7 @@ func storeOf(t testing.TB) (*store.Store, string) {
 	t.Helper()
 	dir := t.TempDir()
 	st, err := store.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return st, dir
 }
 
@@ -106,9 +100,7 @@ func TestRemove(t *testing.T) {
 	s := serverOf(t, Options{Store: st})
 	a, b := keep(t, st, sample.Single()), keep(t, st, sample.Single())
 	busy, _, err := st.Resume(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer busy.Close()
 	s.runs.remove(a, 0)
 	s.runs.remove(b, 0)
@@ -161,16 +153,12 @@ func TestComparisonIsTheOne(t *testing.T) {
 	for _, d := range []model.Document{sample.Router(), sample.Router(), sample.Router()} {
 		id := keep(t, st, d)
 		doc, err := s.load(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		q.Docs, words = append(q.Docs, &doc), words+id+"&run="
 	}
 	q.Metrics, _ = finding.Metrics(finding.DefaultMetrics)
 	want, err := finding.Compare(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	w := ask(s, "GET", "/compare?"+strings.TrimSuffix(words, "&run="), nil, nil)
 	bare := strings.NewReplacer(`<span class="whole">`, "", "</span>", "").Replace(w.Body.String())
 	said := strings.Join(strings.Fields(html.UnescapeString(bare)), " ") // also without its wide spaces
@@ -212,9 +200,7 @@ func TestSizeReadsOneRun(t *testing.T) {
 	st, _ := storeOf(t)
 	s := serverOf(t, Options{Store: st})
 	log, err := st.Create(sample.Router())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer log.Close()
 	for id, want := range map[string]string{keep(t, st, sample.Single()): `"running":false`,
 		log.ID(): `"running":true`} {

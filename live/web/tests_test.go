@@ -57,9 +57,7 @@ func fakeTests(t *testing.T) *tests {
 	t.Helper()
 	t.Setenv(asChild, "1")
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	list := &tests{program: program, stopTime: stopTime}
 	t.Cleanup(list.close)
 	return list
@@ -91,9 +89,7 @@ func TestChild(t *testing.T) {
 			list.stopTime = 2 * time.Second
 		}
 		one, err := list.start([]string{command, "lab:direct"}, "otter-17", words.Chinese, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		events, r := one.Stream.Read()
 		for command != "wrong" && command != "noise" && len(events) == 0 { // it has begun
 			events = append(events, <-r.C)
@@ -125,9 +121,7 @@ func TestChild(t *testing.T) {
 func TestEndOfServerStopsTest(t *testing.T) {
 	list := fakeTests(t)
 	one, err := list.start([]string{"wait"}, "", words.English, map[string][]string{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	_, r := one.Stream.Read()
 	<-r.C
 	r.Close()

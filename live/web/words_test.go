@@ -6,21 +6,18 @@ import (
 	"testing"
 
 	"pelt/finding"
+	"pelt/internal/testenv"
 	"pelt/words"
 )
 
 // TestScriptsInChinese: each text of a script has Chinese words.
 func TestScriptsInChinese(t *testing.T) {
 	names, err := fs.Glob(assets, "assets/*.js")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	found := 0
 	for _, name := range names {
 		text, err := assets.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(t, err)
 		for _, m := range scriptText.FindAllStringSubmatch(string(text), -1) {
 			if found++; words.Chinese.Say(m[1]) == m[1] {
 				t.Errorf("%s: no Chinese words for %q", name, m[1])

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/record"
 )
@@ -23,9 +24,7 @@ func file(t *testing.T, blocks ...record.Block) *record.Reader {
 		}
 	}
 	r, err := record.NewReader(bytes.NewReader(b))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	return r
 }
 
@@ -106,9 +105,7 @@ func TestWhatIsNotKnown(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d, err := Read(file(t, c.blocks...))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(t, err)
 			c.check(t, d)
 		})
 	}
@@ -162,9 +159,7 @@ func TestTrialsShareTheListsOfLosses(t *testing.T) {
 		blocks = append(blocks, one, p)
 	}
 	d, err := Read(file(t, blocks...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	first, last := d.Trials[0].Of[0], d.Trials[59].Of[0]
 	if first.Lost != 2 || first.LossRuns != 2 || first.Unlisted != 0 || last.Lost != 2 ||
 		last.LossRuns+last.Unlisted != 2 || last.Unlisted == 0 {

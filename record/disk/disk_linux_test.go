@@ -15,13 +15,9 @@ import (
 
 func TestBlocksAreInTheFileInOrder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "record")
-	if err := os.WriteFile(path, []byte("what was there before"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, os.WriteFile(path, []byte("what was there before"), 0o600))
 	f, err := Create(path, []byte("head"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	if b, err := os.ReadFile(path); err != nil || string(b) != "head" {
 		t.Fatalf("after Create it holds %q, %v", b, err)
 	}
@@ -38,27 +34,19 @@ func TestBlocksAreInTheFileInOrder(t *testing.T) {
 	if even != (Written{2450, 2450}) || odd != (Written{2500, 2500}) {
 		t.Errorf("accounts %+v and %+v", even, odd)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, f.Close())
 }
 
 // A file that may grow no further stands for a disk that is full.
 func TestAFullDiskLeavesWholeBlocks(t *testing.T) {
 	var before syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before))
 	limit := before
 	limit.Cur = 100_000
 	path := filepath.Join(t.TempDir(), "record")
 	f, err := Create(path, []byte("head"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
+	testenv.Must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
 	defer func() {
 		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
 			t.Error(err)
@@ -72,9 +60,7 @@ func TestAFullDiskLeavesWholeBlocks(t *testing.T) {
 		t.Fatalf("it is broken by %v, want %v", f.Broken(), syscall.EFBIG)
 	}
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	w := f.Written(Key{})
 	if w.Packets == 0 || w.Packets >= 300 || info.Size() != 4+int64(w.Packets)*999 {
 		t.Errorf("the file has %d B, the account %d blocks of 999 B", info.Size(), w.Packets)
@@ -87,9 +73,7 @@ func TestAFullDiskLeavesWholeBlocks(t *testing.T) {
 // What was given is on the disk a second later, whether more comes or not.
 func TestSyncs(t *testing.T) {
 	f, err := Create(filepath.Join(t.TempDir(), "record"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	defer f.Close()
 	f.Append(Key{}, 1, []byte("block"))
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
@@ -107,9 +91,7 @@ func TestSyncs(t *testing.T) {
 
 func TestManyWriters(t *testing.T) {
 	f, err := Create(filepath.Join(t.TempDir(), "record"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, err)
 	var done sync.WaitGroup
 	for range 4 {
 		done.Go(func() {
@@ -119,9 +101,7 @@ func TestManyWriters(t *testing.T) {
 		})
 	}
 	done.Wait()
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(t, f.Close())
 	if w := f.Written(Key{}); w != (Written{4000, 400_000}) {
 		t.Errorf("written %+v", w)
 	}
