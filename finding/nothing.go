@@ -174,6 +174,9 @@ func (p *passage) add(m model.Passage, sent, received uint64, lines map[string]*
 	}
 }
 
+// unreached are the answers of ICMP by which a router tells that it cannot reach a host.
+var unreached = []string{"host unreachable", "network unreachable"}
+
 // told says it in a sentence, and what to do.
 func (b blocked) told(usable []table.Row) []Finding {
 	m := b.rows[0].Flow.Meeting
@@ -204,8 +207,11 @@ func (b blocked) told(usable []table.Row) []Finding {
 		kind = "refused-tcp"
 	case strings.HasPrefix(l.Cause, model.CauseICMP) && l.Cause != model.CauseICMP+"time to live exceeded":
 		answer := strings.TrimPrefix(l.Cause, model.CauseICMP)
-		if kind = "refused"; answer == "port unreachable" || strings.HasSuffix(answer, "prohibited") {
+		switch kind = "refused"; {
+		case answer == "port unreachable" || strings.HasSuffix(answer, "prohibited"):
 			next.Code = "nothing.let" // else no rule forbade it
+		case way == "nothing." && slices.Contains(unreached, answer):
+			next.Code, kind = "nothing.reach", "unreachable"
 		}
 		f = f.with("who", l.Host, "answer", b.language().Say(answer))
 	case l.Cause == "NETFILTER_DROP" && (!strings.HasPrefix(l.Host, model.AnotherNamespace) || p.icmp != nil):

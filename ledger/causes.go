@@ -112,7 +112,7 @@ var causes = [...]Cause{
 		seen:   "TC_INGRESS@.*! -@__netif_receive_skb_core.*!",
 		counts: "redirected-input(tc-input,mirred)", how: counter{by: byDevice}, moves: "tc-input"},
 	// Before Linux 5.17 only the function is told, in which tc drops, too.
-	{Name: "UNHANDLED_PROTO", at: stageLink, Words: "of a protocol unknown at %h, or at a standby port of a bond",
+	{Name: "UNHANDLED_PROTO", at: stageLink, Words: "of a protocol unknown at %h, or received on a standby port of a bond",
 		seen: "-@__netif_receive_skb_core.*", when: facts.untaken},
 	{Name: "TC_INGRESS", at: stageTC, Words: "tc filter or program at %h", seen: "-@__netif_receive_skb_core.*",
 		rest: model.LayerReceiverTC, counts: "tc-input", how: counter{by: byDevice, also: policer + " " + redirect},
@@ -128,7 +128,7 @@ var causes = [...]Cause{
 		seen: "-@(ip|ip6)_rcv_core!", counts: "rx_otherhost_dropped", how: counter{by: byDevice},
 		moves: "rx_otherhost_dropped"},
 	// A bond's driver has its standby ports take nothing: drivers/net/bonding/bond_main.c, bond_handle_frame.
-	{Name: "UNHANDLED_PROTO", at: stageLink, Words: "of a protocol unknown at %h, or at a standby port of a bond"},
+	{Name: "UNHANDLED_PROTO", at: stageLink, Words: "of a protocol unknown at %h, or received on a standby port of a bond"},
 	{Name: "BRIDGE_INGRESS_STP_STATE", at: stageLink, Words: "bridge port at %h does not forward",
 		seen: "-@br_handle_frame"},
 	{Name: "NO_TX_TARGET", at: stageLink, Words: "no bridge port leads there at %h",
@@ -160,7 +160,7 @@ var causes = [...]Cause{
 	{Name: "CONNTRACK_CHAIN", at: stageFilter,
 		Words: "bucket of %h's connection table full (too few nf_conntrack_buckets?)",
 		seen:  "NETFILTER_DROP|-@nf_hook_slow!", errno: "EPERM!", counts: "conntrack.chaintoolong", moves: filterMoves},
-	{Name: "NETFILTER_HOOK", at: stageFilter, Words: "filter rule, or connection tracking without room, at %h",
+	{Name: "NETFILTER_HOOK", at: stageFilter, Words: "filter rule, or connection tracking, at %h",
 		seen: "NETFILTER_DROP|-@nf_hook_slow", errno: "EPERM", when: facts.ruleOrTracking, moves: filterMoves},
 	// A program should have judged it.
 	{Name: "NFQUEUE_UNHEARD", at: stageFilter, Words: "no program reads the filter's queue at %h",
@@ -228,7 +228,7 @@ var causes = [...]Cause{
 	// Those of an identification that comes again count as failed, too, and never time out: net/ipv4/ip_fragment.c,
 	// ip_frag_too_far.
 	{Name: "FRAG_FAILED", at: stageIP,
-		Words:  "fragments not put together at %h (no memory, or too many others came between)",
+		Words:  "fragments not put together at %h (no memory, or too many other fragments between them)",
 		counts: "Ip.ReasmFails", how: counter{enter: (*book).unassembled}},
 	// The kernel tells none of these from another where it drops: the route does, if it is still there.
 	{Name: "ROUTE_BLACKHOLE", at: stageIP, Words: "route is a blackhole at %h"},

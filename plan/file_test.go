@@ -120,7 +120,7 @@ func TestRefusedInChinese(t *testing.T) {
 		{"repeats: 3", "repeats: 2.5", "f.yaml:14: repeats：应为整数，不是 2.5"},
 		{"repeats: 3", "repeats: two", `f.yaml:14: repeats：应为数字，不是 "two"`},
 		{"repeats: 3", "repeats: [", "f.yaml:14: 不是 YAML：did not find expected ',' or ']'"},
-		{"flows:", "flowz:", `f.yaml:18: 没有字段 "flowz"`},
+		{"flows:", "flowz:", `f.yaml:18: 未知字段 "flowz"`},
 		{"- name: up\n  from: sender\n  to: receiver\n", "  a: b\n", "f.yaml:19: flows：应为列表，不是 object"},
 	} {
 		_, err := Parse([]byte(strings.Replace(base, c.old, c.put, 1)), "f.yaml")

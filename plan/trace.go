@@ -64,14 +64,14 @@ func appendTime(list []int64, line string, gaps bool) ([]int64, error) {
 	nanos, ok := parseSeconds(text)
 	switch {
 	case !ok:
-		return nil, words.Errorf("%.40q is not a time in seconds, as 0.000125; want one a line", text)
+		return nil, words.Errorf("%.40q is not a time in seconds, such as 0.000125; want one a line", text)
 	case len(list) > model.MaxTracePackets:
 		return nil, model.ErrTraceLong
 	case !gaps && len(list) > 0 && nanos < list[len(list)-1]:
 		return nil, words.Errorf("%.40s is before the time above it; if these are the times between packets, say "+
 			"gaps=FILE", text)
 	case gaps && nanos < 0:
-		return nil, words.Errorf("%.40s is less than no time", text)
+		return nil, words.Errorf("%.40s is negative", text)
 	}
 	return append(list, nanos), nil
 }
@@ -91,7 +91,7 @@ func gapsBetween(times []int64) (list []int64, err error) {
 	}
 	whole := times[n-1] - times[0]
 	if whole == 0 {
-		return nil, words.Errorf("all times are one; if they are the times between packets, say gaps=FILE")
+		return nil, words.Errorf("all times are the same; if they are the times between packets, say gaps=FILE")
 	}
 	for i := range times[1:] {
 		list = append(list, times[i+1]-times[i])
