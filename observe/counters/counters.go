@@ -139,6 +139,22 @@ var cardErrors = []string{"rx_length_errors", "rx_over_errors", "rx_crc_errors",
 var tunnels = []string{"wireguard", "vxlan", "geneve", "bareudp", "gre", "gretap", "erspan", "ip6gre", "ip6gretap",
 	"ip6erspan", "ipip", "sit", "ip6tnl", "vti", "vti6", "xfrm"}
 
+// bond is a kind of interface whose counters are the sums of its ports' (drivers/net/bonding/bond_main.c,
+// bond_get_stats).
+const bond = "bond"
+
+// ofKind gives a reading the name that it has by the kind of its interface. A router tells of kinds at some moments
+// only, so this snapshot may be a later one. ok is false if the reading tells what others do.
+func (s *Snapshot) ofKind(r reading) (named reading, ok bool) {
+	l := s.links[r.link]
+	dev := "dev." + l.name + "."
+	i := slices.Index(cardErrors, strings.TrimPrefix(r.name, dev))
+	if i >= 0 && slices.Contains(tunnels, l.kind) {
+		r.name, r.part = dev+"rx_refused", uint64(i)
+	}
+	return r, i < 0 || l.kind != bond
+}
+
 // unit is what the device's counters count.
 func (l link) unit() string {
 	if l.hardware() {
@@ -229,14 +245,7 @@ func (s *Snapshot) addLink(l link) {
 		if e.name == "" || at >= len(l.stats) || l.columns && at == 0 {
 			continue
 		}
-		name, unit, value, part := e.name, l.unit(), l.stats[at], uint64(0)
-		switch {
-		case !slices.Contains(cardErrors, name):
-		case l.kind == "bond": // the sum of its ports' (drivers/net/bonding/bond_main.c, bond_get_stats)
-			continue
-		case slices.Contains(tunnels, l.kind):
-			name, part = "rx_refused", uint64(at)
-		}
+		name, unit, value := e.name, l.unit(), l.stats[at]
 		if e.software {
 			unit = skbUnit
 		}
@@ -249,7 +258,7 @@ func (s *Snapshot) addLink(l link) {
 			}
 		}
 		s.add(series{name: "dev." + l.name + "." + name, scope: deviceScope, unit: unit, role: e.role,
-			link: l.index}, part, value)
+			link: l.index}, 0, value)
 	}
 	for _, name := range addedErrors {
 		if n, known := l.added[name]; known {

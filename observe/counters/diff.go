@@ -60,7 +60,8 @@ func Diff(idle, start, measure, end Snapshot, idleSeconds float64) []model.Count
 	all := map[string]*merged{}
 	for at, s := range []Snapshot{idle, start, measure, end} {
 		for _, r := range s.readings {
-			if r.role&(gauge|hidden) != 0 {
+			r, ok := end.ofKind(r)
+			if !ok || r.role&(gauge|hidden) != 0 {
 				continue
 			}
 			m := all[r.name]

@@ -22,6 +22,7 @@
 //	softnet.dropped                       /proc/net/softnet_stat, sum of the processors
 //	arp_cache.unresolved_discards         /proc/net/stat/arp_cache of the first namespace
 //	dev.eth0.rx_missed_errors             rtnetlink, IFLA_STATS64; of another machine, /proc/net/dev
+//	dev.wg0.rx_refused                    of a tunnel, the sum of those that tell of damaged or missed frames
 //	dev.eth0.carrier_down                 rtnetlink, IFLA_CARRIER_DOWN_COUNT
 //	qdisc.eth0.tbf.1:.drops               rtnetlink, TCA_STATS2: a device's root and its ingress or clsact
 //	qdisc.eth0.cake.1:.early_drops        of them, those for which there was room

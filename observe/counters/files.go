@@ -209,7 +209,7 @@ const RouterLinks = "ip -d -s -s link"
 //	    RX errors: length    crc   frame    fifo overrun otherhost
 //	                    0      0       0       0       0       312
 //
-// A kind stands in the line of its options, as a link's address does.
+// A kind stands first in the line of its options, also where ip knows none of these.
 func (s *Snapshot) parseLinks(text string) {
 	var l link
 	column := -1 // of otherhost in the next line
@@ -240,7 +240,7 @@ func (s *Snapshot) parseLinks(text string) {
 			l.port = words[slices.Index(words, "state")+1]
 			i := slices.Index(words, "isolated")
 			l.isolated = i > 0 && words[i+1] == "on"
-		case words[0] == "wireguard":
+		case words[0] == bond || slices.Contains(tunnels, words[0]):
 			l.kind = words[0]
 		case words[0] == "RX" && words[1] == "errors:":
 			column, fresh = slices.Index(words, "otherhost")-2, true

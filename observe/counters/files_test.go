@@ -275,6 +275,46 @@ func TestParseLinks(t *testing.T) {
 	}
 }
 
+// A router tells of the kinds of its interfaces beside their counters, and not when the measured part begins. What a
+// tunnel refuses is no damaged frame, and what a bond counts so is its ports'.
+func TestRouterKinds(t *testing.T) {
+	const links = `2: eth0: <BROADCAST,MULTICAST,SLAVE,UP,LOWER_UP> mtu 1500 qdisc fq_codel master bond0 state UP
+    link/ether 7e:a4:ea:c6:43:59 brd ff:ff:ff:ff:ff:ff promiscuity 0 minmtu 68 maxmtu 65535
+    bond_slave state ACTIVE mii_status UP link_failure_count 0 perm_hwaddr 7e:a4:ea:c6:43:59 queue_id 0
+3: bond0: <BROADCAST,MULTICAST,MASTER,UP,LOWER_UP> mtu 1500 qdisc noqueue state UP mode DEFAULT group default qlen 1000
+    link/ether 7e:a4:ea:c6:43:59 brd ff:ff:ff:ff:ff:ff promiscuity 0 minmtu 68 maxmtu 65535
+    bond mode active-backup active_slave eth0 miimon 100 updelay 0 downdelay 0 numtxqueues 16 numrxqueues 16
+4: wg0: <POINTOPOINT,NOARP,UP,LOWER_UP> mtu 1420 qdisc noqueue state UNKNOWN mode DEFAULT group default qlen 1000
+    link/none  promiscuity 0 minmtu 0 maxmtu 2147483552
+    wireguard addrgenmode eui64 numtxqueues 1 numrxqueues 1 gso_max_size 65536 gso_max_segs 65535
+5: gre4-site@bond0: <POINTOPOINT,NOARP,UP,LOWER_UP> mtu 1476 qdisc noqueue state UNKNOWN mode DEFAULT group default
+    link/gre 192.0.2.1 peer 192.0.2.2 promiscuity 0 minmtu 0 maxmtu 0
+    gre remote 192.0.2.2 local 192.0.2.1 dev bond0 ttl 64 tos inherit
+6: br-lan: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noqueue state UP mode DEFAULT group default qlen 1000
+    link/ether 7e:a4:ea:c6:43:60 brd ff:ff:ff:ff:ff:ff promiscuity 0 minmtu 68 maxmtu 65535
+    bridge forward_delay 0 hello_time 200 max_age 2000 ageing_time 30000 stp_state 0 priority 32767
+`
+	moment := func(second int64, n int, links string) Snapshot {
+		dev := ""
+		for _, name := range []string{"eth0", "bond0", "wg0", "gre4-site", "br-lan"} {
+			dev += fmt.Sprintf("%s: 0 9 %d 0 %d %d 0 0 0 9 0 0 0 0 0 0\n", name, 3*n, n, 2*n)
+		}
+		return mips.Parse(time.Unix(second, 0), map[string]string{"/proc/net/dev": dev, RouterLinks: links})
+	}
+	got := map[string][2]uint64{}
+	for _, c := range Diff(Snapshot{}, moment(1, 10, links), moment(2, 30, ""), moment(9, 100, links), 0) {
+		if c.Whole > 0 && !strings.HasSuffix(c.Name, ".rx_errors") {
+			got[c.Name] = [2]uint64{c.Whole, c.Measure}
+		}
+	}
+	want := map[string][2]uint64{"dev.eth0.rx_fifo_errors": {90, 70}, "dev.eth0.rx_frame_sum": {180, 140},
+		"dev.wg0.rx_refused": {270, 210}, "dev.gre4-site.rx_refused": {270, 210},
+		"dev.br-lan.rx_fifo_errors": {90, 70}, "dev.br-lan.rx_frame_errors": {180, 140}}
+	if !maps.Equal(got, want) {
+		t.Errorf("moved: %v, want %v", got, want)
+	}
+}
+
 // Each file is read by its parser, whatever stands in it.
 func FuzzFiles(f *testing.F) {
 	for _, text := range []string{devRouter, "eth0:1: 1 2\n", snmpNow, snmpOld, "Ip: A\nIp: 1 2\n",
