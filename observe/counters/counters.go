@@ -143,6 +143,9 @@ var tunnels = []string{"wireguard", "vxlan", "geneve", "bareudp", "gre", "gretap
 // bond_get_stats).
 const bond = "bond"
 
+// countsApart reports whether an interface of that kind counts something else than a card's errors under their names.
+func countsApart(kind string) bool { return kind == bond || slices.Contains(tunnels, kind) }
+
 // ofKind gives a reading the name that it has by the kind of its interface. A router tells of kinds at some moments
 // only, so this snapshot may be a later one. ok is false if the reading tells what others do.
 func (s *Snapshot) ofKind(r reading) (named reading, ok bool) {

@@ -77,12 +77,13 @@ const RouterMoment = "moment files"
 // addedErrors are counters that /proc/net/dev adds to one of damaged frames.
 var addedErrors = []string{"rx_over_errors", "rx_length_errors"}
 
-// RouterErrors are the files of RouterMoment with these, as a shell names them.
-func RouterErrors() (paths []string) {
+// RouterDevices are the files of RouterMoment about interfaces, as a shell names them: with these, and with kinds,
+// which BusyBox's ip does not tell.
+func RouterDevices() (paths []string) {
 	for _, name := range addedErrors {
 		paths = append(paths, "/sys/class/net/*/statistics/"+name)
 	}
-	return paths
+	return append(paths, "/sys/class/net/*/uevent")
 }
 
 // errorsOf tells the interface and the name of a counter by its file.
@@ -98,7 +99,7 @@ const RouterQueues = "tc -s qdisc"
 // Some counters of /proc/net/dev are sums there (net/core/net-procfs.c, dev_seq_printf_stats): rx_dropped holds
 // rx_missed_errors too, and the columns of rx_frame_errors and tx_carrier_errors hold all errors of their kind. Among
 // the first are frames for which a card had no room, as MediaTek's routers count them, and frames that are too long:
-// without RouterErrors that column is called rx_frame_sum. On a switch both its ports and the trunk that joins it to
+// without RouterDevices that column is called rx_frame_sum. On a switch both its ports and the trunk that joins it to
 // the processor have a line, so a packet counts in each.
 func (m Machine) Parse(taken time.Time, texts map[string]string) Snapshot {
 	s := Snapshot{Taken: taken, machine: m, links: map[int]link{}, added: map[string]map[string]uint64{}}
@@ -122,6 +123,9 @@ func (m Machine) Parse(taken time.Time, texts map[string]string) Snapshot {
 				s.lacks(f.what(), err)
 			}
 		}
+	}
+	for path, text := range told {
+		s.parseEvent(path, text)
 	}
 	s.parseLinks(texts[RouterLinks])
 	s.parseQueues(texts[RouterQueues])
@@ -240,7 +244,7 @@ func (s *Snapshot) parseLinks(text string) {
 			l.port = words[slices.Index(words, "state")+1]
 			i := slices.Index(words, "isolated")
 			l.isolated = i > 0 && words[i+1] == "on"
-		case words[0] == bond || slices.Contains(tunnels, words[0]):
+		case countsApart(words[0]):
 			l.kind = words[0]
 		case words[0] == "RX" && words[1] == "errors:":
 			column, fresh = slices.Index(words, "otherhost")-2, true
@@ -257,6 +261,20 @@ func (s *Snapshot) parseLinks(text string) {
 		}
 	}
 	keep()
+}
+
+// parseEvent reads the kind of an interface in the file uevent, in a line such as DEVTYPE=wireguard. Not all have one.
+func (s *Snapshot) parseEvent(path, text string) {
+	name, is := strings.CutSuffix(strings.TrimPrefix(path, "/sys/class/net/"), "/uevent")
+	_, kind, _ := strings.Cut(text, "DEVTYPE=")
+	kind, _, _ = strings.Cut(kind, "\n")
+	if !is || !countsApart(kind) {
+		return
+	}
+	if l, known := s.linkNamed(name); known {
+		l.kind = kind
+		s.links[l.index] = l
+	}
 }
 
 // linkNamed returns the interface with a name.

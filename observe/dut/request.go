@@ -36,7 +36,7 @@ var momentTexts = [...]struct{ name, command string }{
 	{counters.RouterActions, `case $queues in *clsact*|*ingress*)
 for kind in police mirred; do tc -s actions list action $kind; done | head -n 500;; esac`},
 	{counters.RouterMoment, "grep -sH . " + strings.Join(counters.MomentFiles(), " ") +
-		`; [ "$1" = measure ] || grep -sH . ` + strings.Join(counters.RouterErrors(), " ")},
+		`; [ "$1" = measure ] || grep -sHE '^([0-9]|DEVTYPE=)' ` + strings.Join(counters.RouterDevices(), " ")},
 	{counters.RouterRules, `[ "$1" = measure ] || { has nft && nft -a -t list ruleset; } | some ||
 if [ -e /proc/net/ip_tables_names ] || grep -q '^nf_tables ' /proc/modules
 then { has iptables-save && iptables-save -c; has ip6tables-save && ip6tables-save -c; } | some; fi`},
