@@ -32,7 +32,6 @@ type facts struct {
 	host    *view // nil: not observed
 	device  string
 	packets uint64
-	bytes   int                          // of each, with IP's header; 0 unknown
 	errno   string                       // what send() said of them; "": the kernel's verdict
 	read    func(counters string) uint64 // what counters of the host moved by
 }
@@ -214,12 +213,10 @@ var causes = [...]Cause{
 	// What a bridge hands to a port has passed all but the test of its length.
 	{Name: "PKT_TOO_BIG", at: stageLink, Words: "too long for the next link's MTU at %h",
 		seen: "-@br_nf_dev_queue_xmit|br_dev_queue_push_xmit"},
-	// What a device hands to its peer is tested for its length, and whether the peer is up:
+	// Whether the peer is up is tested before how long the packet may be there, so that no length tells which it was:
 	// include/linux/netdevice.h, __is_skb_forwardable.
-	{Name: "PKT_TOO_BIG", at: stageLink, Words: "too long for the next link's MTU at %h",
-		seen: "-@__dev_forward_skb2?", when: facts.long},
 	{Name: "NOT_FORWARDED", at: stageLink, Words: "not taken by the next interface at %h (down, or its MTU too small)",
-		seen: "-@__dev_forward_skb2?", when: facts.short},
+		seen: "-@__dev_forward_skb2?"},
 	{Name: "FRAG_REASM_TIMEOUT", at: stageIP, Words: "fragments never completed at %h",
 		seen: "-@ip_expire|ip6_.*expire.*", counts: "Ip.ReasmFails",
 		how: counter{when: timedOut, enter: (*book).unassembled}, moves: "Ip.ReasmTimeout Ip.ReasmFails"},

@@ -227,9 +227,6 @@ func (p *path) describe(s *site, in Input) {
 		s.host, position = p.name(p.receiver, "receiver"), len(p.nodes)-1
 	}
 	known := facts{passing: end == 0, device: s.Interface, packets: s.packets}
-	if in.Fragments <= 1 {
-		known.bytes = max(in.PacketBytes-etherHeader, 0)
-	}
 	if v := p.named(s.host); v != nil && v.Observation != nil {
 		known.host = v
 		known.read = func(names string) uint64 { return (&book{in: in, path: p}).counters(v, names).whole }
@@ -263,12 +260,6 @@ func (f facts) passes() bool { return f.passing }
 func (f facts) forwards() bool {
 	return f.passing && f.host != nil && f.host.setting(model.Forwarding6Off) == "0"
 }
-
-// long reports whether the packets may be longer than a link's MTU: hardly any is shorter than IPv6 asks of all.
-func (f facts) long() bool { return f.bytes == 0 || f.bytes > 1280 }
-
-// short reports whether a link's MTU is hardly why they were dropped.
-func (f facts) short() bool { return !f.long() }
 
 // refuses reports whether the route is why send() failed, or why a host on the way dropped.
 func (f facts) refuses() bool {
