@@ -74,7 +74,7 @@ var rows = [...]row{
 	{causes: "IP_RPFILTER", knob: "net.ipv4.conf.DEV.rp_filter", want: looseFilter,
 		note: model.NoteForged, enough: model.LooseAlready, instead: model.NoteNoRoute},
 	// Packets of new connections are dropped when the table is full.
-	{causes: "CONNTRACK_FULL NETFILTER_DROP", when: func(q *question) bool { return q.moved("conntrack.") },
+	{causes: "CONNTRACK_FULL NETFILTER_HOOK NETFILTER_DROP", when: func(q *question) bool { return q.moved("conntrack.") },
 		knob: "net.netfilter.nf_conntrack_max", want: connections, note: model.NoteTracked},
 	{causes: "SOCKET_RCVBUFF CPU_BACKLOG " + model.CauseRingMissed + " " + model.CauseRingFull,
 		when: received, knob: "cpu.governor", words: "powersave ondemand conservative schedutil -> performance",

@@ -233,7 +233,9 @@ func (b blocked) told(usable []table.Row) []Finding {
 			}
 		}
 	default:
-		if kind = "place"; l.Cause == model.CauseIPGap || l.Cause == "EPERM" { // either may be a firewall
+		kind = "place"
+		firewall := []string{model.CauseIPGap, "EPERM", "NETFILTER_HOOK"} // each may be one
+		if slices.Contains(firewall, l.Cause) && !strings.HasPrefix(l.Host, model.AnotherNamespace) {
 			next.Code = "nothing.let"
 		}
 		f = f.with("place", phrase(b.language(), l.Layer, l.Cause, b.name(l.Host)), "who", b.name(l.Host))

@@ -162,6 +162,8 @@ func nothingExamples(*testing.T) []example {
 			lineAt(model.LayerReceiverFilter, model.Sender, "NETFILTER_DROP")),
 		"answers, forbidden there": meetingOf(9, 0, nil,
 			lineAt(model.LayerSendCall, model.Receiver, "EPERM")),
+		"a rule or connection tracking": meetingOf(0, 0,
+			lineAt(model.LayerNetwork, "10.0.1.1", "NETFILTER_HOOK"), nil),
 		"answers, vanished":     meetingOf(9, 0, nil, wire),
 		"answers, nobody knows": meetingOf(9, 0, nil, nil),
 		"answers, refused":      meetingOf(9, 0, nil, refused),

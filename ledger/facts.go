@@ -197,7 +197,7 @@ func (b *book) facts(l model.Line) (list []model.Evidence) {
 		if group, limit := v.group(); limit > 0 && limit < b.buffers() { // it may be the one that was met
 			add("socket_memory_limit", "B", limit).Of = group
 		}
-	case l.Cause == "CONNTRACK_FULL":
+	case l.Cause == "CONNTRACK_FULL" || l.Cause == "NETFILTER_HOOK":
 		level("net.netfilter.nf_conntrack_count", "connection")
 		level("net.netfilter.nf_conntrack_max", "connection")
 	case l.Cause == "NEIGH_CREATEFAIL":
