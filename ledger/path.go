@@ -243,7 +243,8 @@ func (p *path) describe(s *site, in Input) {
 }
 
 // moved reports whether the counters of a row say that most of the packets were lost so. Those of connection tracking do
-// not where a rule may have dropped as many.
+// not where a rule may have dropped as many. (One of nft drops elsewhere since Linux 6.7, but nothing here tells the
+// kernel's age.)
 func (f facts) moved(c *Cause) bool {
 	if f.read == nil || f.read(c.counts) <= f.packets/2 {
 		return false
@@ -343,7 +344,9 @@ func (f facts) ruleOrTracking() bool {
 	if f.unread() {
 		return f.errno == ""
 	}
-	return f.read("nft") > f.packets/2 && f.read("conntrack.drop conntrack.insert_failed") > f.packets/2
+	// A clash of two connections moves both: net/netfilter/nf_conntrack_core.c, nf_ct_resolve_clash.
+	tracking := max(f.read("conntrack.drop"), f.read("conntrack.insert_failed"))
+	return f.read("nft") > f.packets/2 && tracking > f.packets/2
 }
 
 func (f facts) isolated() bool { return f.host != nil && f.host.portFault() == "BRIDGE_ISOLATED" }
