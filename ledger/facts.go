@@ -105,6 +105,7 @@ func (b *book) refineBy(v *view, c *claim) {
 	full := most(v.table.field("neighbour", "table_fulls"))
 	if c.cause == "EINVAL" && full { // so send() said before Linux 6.6
 		c.layer, c.cause = model.LayerSenderDevice, "NEIGH_CREATEFAIL"
+		c.confidence = LessSure(c.confidence, Bounded) // the count is the whole kernel's
 	}
 	if !inQueue(c.layer, c.cause) {
 		return
