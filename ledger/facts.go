@@ -120,7 +120,8 @@ func (b *book) refineBy(v *view, c *claim) {
 	case q == nil:
 	case (c.cause == "QDISC_DROP" || c.cause == "ENOBUFS") && b.neverFits(q):
 		c.cause = longPacket
-	case c.cause == "QDISC_DROP" && q.Kind == "netem" && v.setting(q.Interface+".netem_loss") != "":
+	case c.cause == "QDISC_DROP" && q.Kind == "netem" &&
+		v.setting(q.Interface+"."+q.Handle+".netem_loss") != "":
 		c.cause = netemLoss
 	case (c.cause == "QDISC_DROP" && !byVerdict || c.cause == "NOT_SPECIFIED") && q.EarlyDropped > q.Dropped/2:
 		c.cause = "QDISC_CONGESTED"

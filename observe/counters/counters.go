@@ -69,7 +69,7 @@ func (s Snapshot) settings() (list []model.HostSetting) {
 	}
 	for _, q := range slices.Concat(s.queues, s.inner) {
 		if q.loses {
-			add(s.links[q.link], "netem_loss", "on")
+			add(s.links[q.link], q.number()+".netem_loss", "on")
 		}
 	}
 	for _, p := range s.policers {

@@ -372,7 +372,7 @@ func TestNetemLoses(t *testing.T) {
 		s := Snapshot{links: map[int]link{7: {index: 7, name: "eth0"}}}
 		s.parseQueues("qdisc netem 1: dev eth0 root refcnt 2 " + options + "\n")
 		got := s.settings()
-		if len(got) != want || want > 0 && got[0] != (model.HostSetting{Name: "eth0.netem_loss", Value: "on"}) {
+		if len(got) != want || want > 0 && got[0] != (model.HostSetting{Name: "eth0.1:.netem_loss", Value: "on"}) {
 			t.Errorf("%s: %+v", options, got)
 		}
 	}

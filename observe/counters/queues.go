@@ -57,7 +57,7 @@ func (s Snapshot) describe(q qdisc, start, measure Snapshot) model.Queue {
 		q.limitPackets = l.txQueue
 	}
 	told := model.Queue{
-		Interface: l.name, Kind: q.kind, Handle: fmt.Sprintf("%x:", q.handle>>16), RateBPS: 8 * float64(q.rate),
+		Interface: l.name, Kind: q.kind, Handle: q.number(), RateBPS: 8 * float64(q.rate),
 		QueuedPackets: uint64(q.queued), LimitPackets: uint64(q.limitPackets), LimitBytes: uint64(q.limitBytes),
 		BurstBytes: q.burst,
 	}
@@ -92,7 +92,10 @@ func since(before, now uint32) uint64 {
 }
 
 // name is the qdisc as tc writes it: kind and handle.
-func (q qdisc) name() string { return fmt.Sprintf("%s.%x:", q.kind, q.handle>>16) }
+func (q qdisc) name() string { return q.kind + "." + q.number() }
+
+// number is its handle as tc writes it.
+func (q qdisc) number() string { return fmt.Sprintf("%x:", q.handle>>16) }
 
 // top reports whether nothing stands above the qdisc.
 func (q qdisc) top() bool { return q.parent == rootHandle || q.parent == ingressHandle }
