@@ -135,10 +135,11 @@ var causes = [...]Cause{
 	{Name: "VLAN_FILTER", at: stageLink, Words: "bridge port at %h not in the packets' VLAN",
 		seen: "-@.*allowed_ingress"},
 	{Name: "VXLAN_VNI_NOT_FOUND", at: stageLink, Words: "VXLAN that no device of %h is in"},
-	// It counts what it does not take as damaged: drivers/net/wireguard/receive.c, net/ipv4/ip_tunnel.c.
+	// It counts what it does not take as damaged: drivers/net/wireguard/receive.c, net/ipv4/ip_tunnel.c; so do VXLAN and
+	// Geneve where the marks of congestion inside and outside do not fit.
 	{Name: tunnelRefused, at: stageLink,
 		Words:  "refused by the tunnel's interface at %h (WireGuard: a source that is not allowed)",
-		counts: "rx_refused", how: counter{by: byDevice, also: tunnelShut, beside: true}},
+		counts: "rx_refused", how: counter{by: byDevice, also: tunnelShut + " IP_TUNNEL_ECN", beside: true}},
 	{Name: tunnelShut, at: stageLink, Words: "not taken out of the tunnel at %h (its interface is down, or another)",
 		seen: `-@(vxlan|geneve|gre|gretap|ipip|ip_tunnel|sit|ip6_tnl|ip4ip6|ip6ip6|ip6gre|ipgre)\w*_rcv`},
 	{Name: tunnelShut, at: stageLink, Words: "not taken out of the tunnel at %h (its interface is down, or another)",

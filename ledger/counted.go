@@ -127,9 +127,12 @@ func answersTimeExceeded(b *book, v *view) bool {
 // that was dropped before.
 func (b *book) unassembled(v *view, c *Cause) {
 	fails := v.table.moved("Ip", "ReasmFails")
+	seen := func(c *claim) bool { // which verdicts may tell, too
+		return c.host == v.Name && slices.Contains([]string{"FRAG_MEMORY", "FRAG_TOO_FAR"}, c.cause)
+	}
 	if b.in.Fragments <= 1 {
 		v.ipErrors = v.ipErrors.add(fails)
-		b.node(byNamespace, v, c, fails)
+		b.node(byNamespace, v, c, fails, seen)
 		return
 	}
 	fails.unit = "datagram"
@@ -141,7 +144,7 @@ func (b *book) unassembled(v *view, c *Cause) {
 			}
 		}
 	}
-	b.node(byDifference, v, c, fails, func(c *claim) bool {
+	b.node(byDifference, v, c, fails, seen, func(c *claim) bool {
 		return c.order < byDifference && c.order > bySequence && layerPlace(c.layer) < layerPlace(model.LayerReceiverIP)
 	})
 }
