@@ -15,7 +15,7 @@ type Row struct {
 	Doc   *model.Document
 	Trial *model.Result
 	// Flow has the figures: of the whole flow, or of the row's window or receiver.
-	// It is nil in the row of a core, and never else.
+	// It is nil in the row of a core, and in one that stands for its trial alone, as Group.Trials counts them.
 	Flow     *model.FlowResult
 	Window   *Window
 	Line     *model.Line
