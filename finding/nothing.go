@@ -212,6 +212,7 @@ func (b blocked) told(usable []table.Row) []Finding {
 			next.Code = "nothing.let" // else no rule forbade it
 		case way == "nothing." && slices.Contains(unreached, answer):
 			next.Code, kind = "nothing.reach", "unreachable"
+			f = f.with("beyond", when(b.name(l.Host) != to, to))
 		}
 		f = f.with("who", l.Host, "answer", b.language().Say(answer))
 	case l.Cause == "NETFILTER_DROP" && (!strings.HasPrefix(l.Host, model.AnotherNamespace) || p.icmp != nil):

@@ -24,7 +24,7 @@ const (
 )
 
 // ErrTraceLong is of a trace that no plan holds.
-var ErrTraceLong = words.Errorf("is too long: a plan holds at most %d packets, or %d kB compressed; want a shorter one, "+
+var ErrTraceLong = words.Errorf("is too long: a plan holds at most %d packets and at most %d kB compressed; want a shorter one, "+
 	"which is repeated as often as a trial needs", MaxTracePackets, MaxTraceText*maxTracePart*3/4000)
 
 // TraceText writes gaps in nanoseconds, each the time to the packet after it, as a
