@@ -152,6 +152,8 @@ func nothingExamples(*testing.T) []example {
 		"a router refuses":                                   meetingOf(0, 0, refused, nil),
 		"a router does not reach the host": meetingOf(0, 0,
 			lineAt(model.LayerNetwork, "10.0.1.1", model.CauseICMP+"host unreachable"), nil),
+		"the host answers for one behind it": meetingOf(0, 0,
+			lineAt(model.LayerNetwork, "10.0.2.2", model.CauseICMP+"host unreachable"), nil),
 		"a loop": meetingOf(0, 0,
 			lineAt(model.LayerNetwork, "10.0.1.1", model.CauseICMP+"time to live exceeded"), nil),
 		"a few of them in a known place": meetingOf(0, 0, few, nil),

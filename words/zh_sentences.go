@@ -102,10 +102,11 @@ var chineseSentences = map[string]string{
 	"setup.search-strict": `按 RFC 9971 搜索，目标 {goal}：每次 {measure_s:final} 的试验丢包都不超过目标，该速率才达标；达标与不达标的速率相差` +
 		`不超过 {width_ratio}。` + zhNext,
 
-	"nothing.filter":      zhTo + `：{whose}防火墙丢弃发往 {port} 的包。¶` + zhAll + `被丢弃[（表 {table}，链 {chain}）][，并应答“{answer}”]。`,
-	"nothing.place":       zhTo + `：{place}。¶` + zhAll + `因此丢失。`,
-	"nothing.refused":     zhTo + `：{who} 拒绝发往 {port} 的包（“{answer}”）。¶这是那里的防火墙或路由器的应答，或者端口转发指向了别的主机。`,
-	"nothing.unreachable": zhTo + `：{who} 应答“{answer}”。¶[pelt 正在 {beyond} 上运行，所以可能是 {who} 没有到它的路由，或者端口转发指向了不存在的主机|可能是端口转发指向了不存在的主机]。`,
+	"nothing.filter":  zhTo + `：{whose}防火墙丢弃发往 {port} 的包。¶` + zhAll + `被丢弃[（表 {table}，链 {chain}）][，并应答“{answer}”]。`,
+	"nothing.place":   zhTo + `：{place}。¶` + zhAll + `因此丢失。`,
+	"nothing.refused": zhTo + `：{who} 拒绝发往 {port} 的包（“{answer}”）。¶这是那里的防火墙或路由器的应答，或者端口转发指向了别的主机。`,
+	"nothing.unreachable": zhTo + `：{who} 应答“{answer}”。¶[{beyond} 已开机，pelt 正在上面运行：可能是 {who} 没有到它的路由，或有防火墙规则拒绝 {port}|可能是那里的` +
+		`防火墙拒绝 {port}]，也可能是端口转发指向了不存在的主机。`,
 	"nothing.refused-tcp": zhTo + `：{port} 被 TCP 复位（RST）拒绝。¶pelt 在那里监听，所以 RST 来自对端或途中的防火墙，或者端口转发指向了别的主机。`,
 	"nothing.vanished":    zhTo + `：包在途中消失。¶` + zhAll + `离开了 {from}，没有一个到达 {to}。`,
 	"nothing.unknown":     zhTo + `：不知道丢在哪里。¶{from} 向 {port} 发了 {packets_count} 个包，{to} 上的 pelt 一个也没收到。`,
@@ -125,7 +126,7 @@ var chineseSentences = map[string]string{
 	"nothing.back-streams":  zhSome + `[：{whose}防火墙丢弃应答|：{who} 收到应答后回以“{answer}”|：应答丢失（{place}）]` + zhOther,
 	"nothing.let":           `在 {who} 上放行 {port}[{number ?}：|。]`,
 	"nothing.let-back":      `在 {who} 上放行 {to} 的应答：它们来自 {port}。`,
-	"nothing.reach":         `检查[ {who} 是否有到 {beyond} 的路由，以及] {port} 的端口转发指向哪台主机。`,
+	"nothing.reach":         `检查[ {who} 是否有到 {beyond} 的路由、| ]{port} 的端口转发指向哪台主机，以及是否有防火墙拒绝这个端口。`,
 	"nothing.between": `检查 {from} 与 {to} 之间是否有防火墙拦截 {port}，或缺少端口转发。[pelt soak {target} --dut ` +
 		`ssh://USER@ROUTER 可以同时观测路由器。]`,
 
