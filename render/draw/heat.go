@@ -94,7 +94,10 @@ func cellFigure(p *Picture, figure string, x, y, room float64, bold bool) {
 		return
 	}
 	number, name, _ := strings.Cut(figure, " ")
-	if max(textWidth(number, small), textWidth(name, 10)) > room {
+	if textWidth(number, small) > room {
+		l.Size = 10
+	}
+	if max(textWidth(number, l.Size), textWidth(name, 10)) > room {
 		return
 	}
 	l.Text = number

@@ -89,7 +89,8 @@ func checkLabels(t *rapid.T, p Picture, c view.Chart) {
 	}
 }
 
-// TestWholeOnPhone: on a phone the names of bars, long names of a legend and long causes of losses stand whole.
+// TestWholeOnPhone: on a phone the names of bars, long names of a legend, long causes of losses and the figures of a map
+// of six hosts stand whole.
 func TestWholeOnPhone(t *testing.T) {
 	const (
 		bar    = "WAN to LAN, 512 B"
@@ -97,6 +98,7 @@ func TestWholeOnPhone(t *testing.T) {
 		cause  = "socket memory limit at the receiver (udp_mem, or a control group)"
 	)
 	one := []view.Point{{Y: 0.5}}
+	hosts := view.Axis{Categories: []string{"fra-1", "fra-2", "ams-1", "lon-1", "nyc-1", "sgp-1"}}
 	for want, s := range map[string]view.Section{
 		bar: view.Chart{Kind: view.Interval, Y: view.Axis{Categories: []string{bar}},
 			Series: []view.Series{{Points: []view.Point{{X: 1}}}}},
@@ -104,6 +106,8 @@ func TestWholeOnPhone(t *testing.T) {
 			Series: []view.Series{{Name: series, Points: one}, {Name: "unexplained", Points: one}}},
 		cause: view.Path{Nodes: []string{"sender", "router", "receiver"}, Sent: 2,
 			Losses: []view.Loss{{Node: 2, Packets: 1, Text: cause}}},
+		"<0.001 %": view.Chart{Kind: view.Heat, X: hosts, Y: hosts, Z: view.Axis{Unit: unit.Ratio},
+			Series: []view.Series{{Points: []view.Point{{Z: 1e-6}}}}},
 	} {
 		var all []string
 		for _, shape := range Section(s, 358).Shapes {
