@@ -95,7 +95,7 @@ func curveExamples(*testing.T) []example {
 	}
 	cut := run(1e6, 1e9, 25.7e3, "", func(p *made) { p.sizes, p.repeats, p.rate = []int{64}, 1, unit.PacketRate(30e3) })
 	cut.Results[0].State, cut.Results[0].Why = model.Aborted, model.Reasons{{Code: model.TrialCut,
-		Text: "flow up lost much"}}
+		Of: model.Reasons{{Code: model.HostFault, Text: "flow up lost much"}}}}
 
 	return examplesOf(map[string]*model.Document{
 		"both limits":        run(340e3, 1e9, 1.4e6, on),

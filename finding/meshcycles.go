@@ -62,12 +62,8 @@ func missed(code string, rows []table.Row) Finding {
 func whyInvalid(rows []table.Row) model.Reasons {
 	why := rows[len(rows)-1].Trial.Why
 	for _, reason := range why {
-		switch {
-		case reason.Code != model.PairUnmeasured:
-		case len(reason.Of) > 0:
+		if reason.Code == model.PairUnmeasured {
 			return reason.Of
-		default:
-			return model.Reasons{{Code: model.HostFault, Text: reason.Text}}
 		}
 	}
 	return why

@@ -117,7 +117,7 @@ func routerExamples(*testing.T) []example {
 	return examplesOf(docs, slices.Concat([]Rule{routerRule, routerWatch, repeatsRule("goodput_bps")}, generalRules())...)
 }
 
-// Why a router told nothing of itself is said in the reader's language, and as it is stored by older versions.
+// Why a router told nothing of itself is said in the reader's language.
 func TestUntoldFacts(t *testing.T) {
 	why := model.Reasons{model.NewReason(model.RouterSilent, "within_s", 30.0)}
 	for want, c := range map[string]struct {
@@ -127,8 +127,6 @@ func TestUntoldFacts(t *testing.T) {
 		"not all: the router did not answer within 30.0 s": {words.English,
 			model.RouterFact{Code: model.FactUntold, Of: why}},
 		"不完整：路由器 30.0 s 内没有应答": {words.Chinese, model.RouterFact{Code: model.FactUntold, Of: why}},
-		"not all: it is gone": {words.English, model.RouterFact{Code: model.FactUntold,
-			Words: map[string]string{"why": "it is gone"}}},
 	} {
 		if got := Told(c.l, c.f).Text(); got != want {
 			t.Errorf("got %q, want %q", got, want)

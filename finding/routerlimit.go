@@ -1,11 +1,9 @@
 package finding
 
 import (
-	"cmp"
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	"pelt/model"
 	"pelt/table"
@@ -129,8 +127,7 @@ func routerWatch(rows []table.Row) []Finding {
 		out = append(out, say("router.dut", Next, "target", rows[0].Doc.Plan.Target))
 	}
 	for _, g := range gaps[:min(len(gaps), mostGaps)] {
-		said := cmp.Or(WhyIn(rows[0].Language(), g.Of), strings.TrimRight(g.Said, "."))
-		f := say("router.gap."+g.Why, Doubt, "said", said, "gap_s:to", some(g.ToS))
+		f := say("router.gap."+g.Why, Doubt, "said", WhyIn(rows[0].Language(), g.Of), "gap_s:to", some(g.ToS))
 		if g.FromS > 0 || g.ToS > 0 {
 			f = f.with("gap_s:from", g.FromS)
 		}

@@ -117,7 +117,7 @@ func soakExamples(*testing.T) (out []example) {
 	planned := soakOf(losing(600, 80, 600, 16e3), shiftAt(80), func(r *model.Result) {
 		r.Made = []model.MadeChange{{AtS: 80.4, TookS: 0.1, Words: "link-receiver=loss=40%,delay=20ms"},
 			{AtS: 300, Words: "router=rules=100+log"},
-			{AtS: 400, Words: "router=fast", Failure: model.Doubts{{Text: "no nftables."}}}}
+			{AtS: 400, Words: "router=fast", Failure: model.Reasons{{Text: "no nftables."}}}}
 		r.Gaps = []model.ControlGap{{Nodes: []string{"receiver"}, StartS: 125, DurationS: 12}}
 	})
 	kinds := soakOf(lostIn(600, nil), func(r *model.Result) {

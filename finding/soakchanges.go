@@ -30,7 +30,7 @@ func changesOf(rows []table.Row) (out []Finding) {
 		f := say("soak.made", Fact, "at_s", m.AtS, "what", madeWords(rows[0].Language(), m.Words))
 		if len(m.Failure) > 0 {
 			f.Code, f.Level = "soak.failed", Doubt
-			out = append(out, f.with("why", model.Reasons(m.Failure)))
+			out = append(out, f.with("why", m.Failure))
 			continue
 		}
 		out = append(out, f)

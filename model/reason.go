@@ -357,8 +357,8 @@ func (r Reason) With(node string) Reason {
 // Doubts are reasons as a document has them.
 type Doubts []Reason
 
-// UnmarshalJSON reads also what older versions stored in place of reasons: a sentence, or a list of them. They are
-// shown as they are.
+// UnmarshalJSON reads also what older versions stored in place of reasons: a sentence (runs of test/testdata/pages), or
+// a list of sentences (store/testdata/version1). They are shown as they are.
 func (l *Doubts) UnmarshalJSON(b []byte) error {
 	var one string
 	var many []string

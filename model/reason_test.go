@@ -54,19 +54,6 @@ func TestDoubtsOfOlderVersions(t *testing.T) {
 	}
 }
 
-// What older versions stored as the sentence of a failed change is read as its reason.
-func TestFailureOfOlderVersions(t *testing.T) {
-	const old = `{"at_s":2,"took_s":0,"words":"router=fast","failure":"this kernel has no fast path"}`
-	var got MadeChange
-	if err := json.Unmarshal([]byte(old), &got); err != nil || len(got.Failure) != 1 ||
-		got.Failure[0].Text != "this kernel has no fast path" {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if text, err := json.Marshal(MadeChange{Words: "router=fast"}); err != nil || strings.Contains(string(text), "failure") {
-		t.Errorf("a change that was made is stored as %s, %v", text, err)
-	}
-}
-
 // TestReasonsAreExplained: the page of the ledger says what each code of an invalid or aborted trial means.
 func TestReasonsAreExplained(t *testing.T) {
 	page, err := os.ReadFile("../docs/ledger.md")

@@ -109,7 +109,7 @@ const (
 	FactNoFlowtable = "no-flowtable" // nft answers, and has none
 	FactXDP         = "xdp"          // device, with an XDP program
 	FactConnections = "connections"  // of the tracked ones count are offloaded, by
-	FactUntold      = "untold"       // name of a question, or Of: why none was answered, as "why" in runs of before
+	FactUntold      = "untold"       // name of a question, or Of: why none was answered
 )
 
 type Text struct {
@@ -140,7 +140,7 @@ type RouterWatch struct {
 	ClockHz      *float64 `json:"clock_hz,omitempty"`      // of the slowest core, mean
 	TemperatureC *float64 `json:"temperature_c,omitempty"` // of the hottest place, highest
 
-	Gaps []RouterGap `json:"unwatched,omitempty"` // runs of before had sentences in "gaps"
+	Gaps []RouterGap `json:"unwatched,omitempty"`
 }
 
 // RouterGap is what is missing of a watch, and why.
@@ -148,7 +148,6 @@ type RouterGap struct {
 	Why   string  `json:"why"`
 	FromS float64 `json:"from_s"`         // of the measured part
 	ToS   float64 `json:"to_s,omitempty"` // 0: to its end
-	Said  string  `json:"said,omitempty"` // in runs of before, by ssh or the system
 	Of    Reasons `json:"of,omitempty"`   // what ssh said, or what pelt there told, or that it told nothing
 }
 

@@ -63,7 +63,7 @@ type MadeChange struct {
 	AtS     float64 `json:"at_s"`   // when it was done, after the start of the measured part
 	TookS   float64 `json:"took_s"` // it was begun so long before
 	Words   string  `json:"words"`
-	Failure Doubts  `json:"failure,omitempty"` // why it was not made; none if it was
+	Failure Reasons `json:"failure,omitempty"` // why it was not made; none if it was
 }
 
 func (p Plan) checkTimed() error {

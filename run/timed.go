@@ -32,7 +32,7 @@ func (c *changes) Do(ctx context.Context, s engine.Step, k engine.Known) (l engi
 		from := time.Now()
 		m := model.MadeChange{Words: one.Words()}
 		if err := c.change(one); err != nil {
-			m.Failure = model.Doubts{bySystem(err)}
+			m.Failure = model.Reasons{bySystem(err)}
 		}
 		m.AtS, m.TookS = time.Since(begun).Seconds(), time.Since(from).Seconds()
 		c.made = append(c.made, m)
@@ -59,7 +59,7 @@ func setMade(r *model.Result, made []model.MadeChange) {
 		if r.State == model.Valid {
 			r.State = model.Invalid
 		}
-		r.Why = append(r.Why, model.Reason{Code: model.ChangeFailed, Name: m.Words, Of: model.Reasons(m.Failure),
+		r.Why = append(r.Why, model.Reason{Code: model.ChangeFailed, Name: m.Words, Of: m.Failure,
 			Numbers: map[string]float64{"at_s": m.AtS}})
 	}
 }

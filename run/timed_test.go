@@ -8,7 +8,7 @@ import (
 
 // TestFailedChangeIsTold: a change that failed is told of a trial in any state, beside what else went wrong.
 func TestFailedChangeIsTold(t *testing.T) {
-	made := []model.MadeChange{{Words: "rate=1mbit", AtS: 1}, {Words: "rate=2mbit", AtS: 2, Failure: model.Doubts{{Code: model.HostFault, Text: "no such link"}}}}
+	made := []model.MadeChange{{Words: "rate=1mbit", AtS: 1}, {Words: "rate=2mbit", AtS: 2, Failure: model.Reasons{{Code: model.HostFault, Text: "no such link"}}}}
 	for state, want := range map[model.State]model.State{model.Valid: model.Invalid, model.Invalid: model.Invalid,
 		model.Aborted: model.Aborted} {
 		r := model.Result{State: state}

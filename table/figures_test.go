@@ -106,7 +106,7 @@ func TestFigures(t *testing.T) {
 	cause := series("lost_pps", 0, 0, 0, 50)
 	cause.Layer = "network"
 	soak := &model.Document{Results: []model.Result{{State: model.Valid,
-		Made: []model.MadeChange{{AtS: 2}, {AtS: 1, Failure: model.Doubts{{Text: "no"}}}},
+		Made: []model.MadeChange{{AtS: 2}, {AtS: 1, Failure: model.Reasons{{Text: "no"}}}},
 		Flows: []model.FlowResult{{Name: "up", Protocol: model.UDP, Attempted: 400, PayloadBytes: 100,
 			SenderCPU: model.CPU{ThreadRatio: 1}}},
 		Series: []model.Series{series("send_pps", 100, 100, 100, 100), series("receive_pps", 100, 100, nan, 50),

@@ -28,7 +28,7 @@ func TestMetrics(t *testing.T) {
 	kept(t, st, "one", nil, results[:2]...)
 	kept(t, st, "one", nil, results[:1]...)
 	kept(t, st, "two", nil, results...)
-	kept(t, st, "two", model.Doubts{{Code: model.Unreached, Text: "no route"}})
+	kept(t, st, "two", model.Doubts{{Code: model.Unreached}})
 	kept(t, st, "one", nil) // its user stopped it before it sent
 	d := sample.Router()
 	d.Plan.Target = "one"

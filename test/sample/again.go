@@ -19,7 +19,7 @@ func Again(times, lossy int, share float64, far int, away func(run int) bool) (r
 		d.Started = start().Add(time.Duration(n) * 5 * time.Minute)
 		d.ID = fmt.Sprintf("%s-%03d", d.Started.Format("20060102-1504"), n)
 		if away(n) {
-			d.Host, d.Warnings = nil, model.Doubts{{Code: model.Unreached, Text: "no route to host"}}
+			d.Host, d.Warnings = nil, model.Doubts{{Code: model.Unreached, Of: fault("no route to host")}}
 			runs = append(runs, &d)
 			continue
 		}

@@ -57,7 +57,7 @@ func Any(t *rapid.T) model.Document {
 			}
 			if r.Float64() < unfit {
 				again.State = []model.State{model.Invalid, model.Aborted}[r.IntN(2)]
-				again.Why = model.Reasons{{Code: model.TrialCut, Text: "interrupted"}}
+				again.Why = model.Reasons{{Code: model.Interrupted}}
 				if again.State == model.Aborted && r.IntN(2) == 0 {
 					again.Flows = nil
 				}

@@ -45,10 +45,11 @@ func Bench() model.Document {
 	r.run(&d, cells)
 	lost, never, unfit := &d.Results[len(cells)+14], &d.Results[20], &d.Results[6]
 	blind(lost, 6, 9, model.RouterGap{Why: model.GapLate, FromS: 6, ToS: 9})
-	blind(never, 0, 10, model.RouterGap{Why: model.GapClosed, Said: "Connection to 192.168.1.1 closed by remote host."})
+	blind(never, 0, 10, model.RouterGap{Why: model.GapClosed,
+		Of: fault("Connection to 192.168.1.1 closed by remote host")})
 	never.Router.CPU, never.Router.Cores, never.Router.Samples, never.Router.CostRatio = nil, nil, 0, nil
 	unfit.State, unfit.Why = model.Invalid, lateSender("down", model.SenderStarved, 97e3, 140e3)
-	d.Warnings = model.Doubts{{Code: model.NotRestored, Text: "router: the link keeps its settings"}}
+	d.Warnings = model.Doubts{{Code: model.NotRestored, Name: "plain", Of: fault("no route to host")}}
 	return d
 }
 
@@ -325,13 +326,13 @@ func BenchHostile() model.Document {
 	f := d.Router
 	f.Model, f.Firmware, f.Source = evil, evil, evil
 	f.Told = []model.RouterFact{fact(evil), fact(model.FactSetting), fact(model.FactFlowtable, "name", evil),
-		fact(model.FactUntold, "why", evil)}
+		{Code: model.FactUntold, Of: fault(evil)}}
 	f.Before = []model.Text{{Name: evil, Text: evil + "\n" + evil}}
 	for i := range d.Results {
 		r := &d.Results[i]
 		r.Cell = maps.Clone(r.Cell)
 		r.Cell["variant"] = model.Word(evil)
-		r.Router.Gaps = append(r.Router.Gaps, model.RouterGap{Why: model.GapClosed, Said: evil},
+		r.Router.Gaps = append(r.Router.Gaps, model.RouterGap{Why: model.GapClosed, Of: fault(evil)},
 			model.RouterGap{Why: evil})
 	}
 	r := d.Results[0].Router

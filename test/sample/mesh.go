@@ -94,7 +94,7 @@ func MeshOf(hosts []string, cycles int, lose func(from, to string, cycle int, se
 		r := Result(200, cycle)
 		r.Cell, r.Started = model.Cell{"pair": pair}, start().Add(time.Duration(cycle)*5*time.Minute)
 		if text := why(pair.Text, cycle); text != "" {
-			r.State, r.Why = model.Invalid, model.Reasons{{Code: model.PairUnmeasured, Text: text}}
+			r.State, r.Why = model.Invalid, model.Reasons{{Code: model.PairUnmeasured, Of: fault(text)}}
 		} else {
 			a, b, _ := model.PairHosts(pair.Text)
 			trip := (2 + 11*math.Abs(float64(slices.Index(hosts, a)-slices.Index(hosts, b)))) * 1e6 * (1 +

@@ -288,10 +288,10 @@ func Aborted() model.Document {
 	d.Complete = false
 	d.Results = append(d.Results, Result(64, 0, UDP("up", 64, 200e3, 200e3, 2, 70e3)))
 	cut := Result(512, 0, UDP("up", 512, 150e3, 149e3, 0.7, 70e3))
-	cut.State, cut.Why = model.Aborted, model.Reasons{{Code: model.TrialCut, Text: "interrupted"}}
+	cut.State, cut.Why = model.Aborted, model.Reasons{{Code: model.Interrupted}}
 	gone := Result(1472, 0)
 	gone.State, gone.Why = model.Aborted, model.Reasons{{Code: model.TrialCut,
-		Text: "the receiver's control connection went away"}}
+		Of: fault("the receiver's control connection went away")}}
 	d.Results = append(d.Results, cut, gone)
 	d.Warnings = model.Doubts{{Code: model.BytesCut, Numbers: map[string]float64{"cut_bytes": 117}}}
 	return d
@@ -423,6 +423,9 @@ func Empty() model.Document {
 	d.Complete = false
 	return d
 }
+
+// fault is what an error without a code is told as.
+func fault(text string) model.Reasons { return model.Reasons{{Code: model.HostFault, Text: text}} }
 
 // lateSender is why a trial with a sender that was too late is invalid.
 func lateSender(flow, code string, kept, asked float64) model.Reasons {

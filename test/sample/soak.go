@@ -135,7 +135,7 @@ func SoakHostile() model.Document {
 		r.Changes = append(r.Changes, model.Change{Kind: evil, Metric: evil, At: evil, StartS: float64(15 * i)})
 	}
 	r.Made = append(r.Made, model.MadeChange{AtS: nan}, model.MadeChange{AtS: inf},
-		model.MadeChange{AtS: -5, Failure: model.Doubts{{Text: evil}}})
+		model.MadeChange{AtS: -5, Failure: model.Reasons{{Text: evil}}})
 	r.Changes = append(r.Changes, model.Change{Kind: model.ChangeShift, StartS: nan, Before: inf, After: nan},
 		model.Change{Kind: model.ChangeBurst, Metric: "x_ratio", Packets: inf, StartS: 3, Count: -1})
 	r.Gaps = []model.ControlGap{{StartS: nan, DurationS: nan}, {StartS: -inf, DurationS: inf},

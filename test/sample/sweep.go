@@ -51,8 +51,8 @@ func SmallSweep() model.Document {
 	cut := results[len(results)-1]
 	cut.Cell = model.Cell{"payload_bytes": model.Number(512), "interval_ns": model.Number(2e6),
 		"receive_buffer_bytes": model.Number(16384)}
-	cut.State, cut.Why, cut.Flows, cut.Repeat = model.Aborted, model.Reasons{{Code: model.TrialCut,
-		Text: "interrupted"}}, []model.FlowResult{}, 1
+	cut.State, cut.Why = model.Aborted, model.Reasons{{Code: model.Interrupted}}
+	cut.Flows, cut.Repeat = []model.FlowResult{}, 1
 	d.Results = append(results, cut)
 	d.Complete = false
 	return d
