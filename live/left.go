@@ -56,7 +56,7 @@ func (l *left) text(in words.Language) string {
 	case l.Open:
 		how = "at least %s"
 	}
-	text := in.Sayf(how, unit.FormatEstimate(l.seconds()))
+	text := in.Sayf(how, in.Say(unit.FormatEstimate(l.seconds())))
 	if l.Trials == 1 {
 		return text
 	}

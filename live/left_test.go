@@ -8,6 +8,7 @@ import (
 	"pelt/internal/testenv"
 	"pelt/model"
 	"pelt/plan"
+	"pelt/words"
 )
 
 // TestLeftOfSearches: the time that is left of a search does not jump, where floods show that searches are longer than
@@ -51,5 +52,16 @@ func leftOfSearches(t *testing.T) {
 	}
 	if trials < 30 || last != 0 {
 		t.Errorf("%d trials, %.0f s left", trials, last)
+	}
+}
+
+// TestEstimateInChinese: also the days of an estimate are said in the reader's language.
+func TestEstimateInChinese(t *testing.T) {
+	for time, want := range map[string]string{"10s": "约 12 s", "2d": "约 2 天", "51h": "约 2 天 3 h", "7d": "约 7 天"} {
+		p, err := plan.Soak.Of("192.0.2.1", "time="+time)
+		testenv.Must(t, err)
+		if got, _, _ := Estimate(words.Chinese, p); got != want {
+			t.Errorf("%s: %q, want %q", time, got, want)
+		}
 	}
 }

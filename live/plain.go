@@ -252,7 +252,8 @@ const (
 func (n *Now) Status(at time.Time) []Field {
 	all := []Field{{n.Next.Name(), rates}, {n.Elapsed(at), elapsed}}
 	if left, ok := n.Left(at); ok {
-		all = append(all, Field{n.Language.Sayf("about %s left", unit.FormatEstimate(left.Seconds())), timeLeft})
+		text := n.Language.Say(unit.FormatEstimate(left.Seconds()))
+		all = append(all, Field{n.Language.Sayf("about %s left", text), timeLeft})
 	}
 	for _, f := range n.flows {
 		for i, text := range n.status(f, at) {

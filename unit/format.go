@@ -87,7 +87,7 @@ func FormatMoment(seconds float64) string {
 	return strings.Join(words, " ")
 }
 
-// FormatEstimate prints a time that is known roughly: "40 s", "2 min 40 s", "3 h 20 min".
+// FormatEstimate prints a time that is known roughly: "40 s", "2 min 40 s", "3 h 20 min", "2 days 3 h".
 func FormatEstimate(seconds float64) string {
 	step := 1.0
 	for _, s := range []struct{ from, step float64 }{{20, 5}, {60, 10}, {600, 60}, {7200, 600}, {172800, 3600}} {

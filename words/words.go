@@ -41,9 +41,9 @@ func (l Language) SayAll(texts []string) (said []string) {
 	return said
 }
 
-// derived says a text that is made of others: how far two figures are apart ("-0.4 points", "2.41 times?"), a setting of
-// links ("% link-receiver loss"), a place ("link sender-router"), a counter ("drop event QDISC_DROP"), and a metric of a
-// family. It is empty for others.
+// derived says a text that is made of others: how far two figures are apart ("-0.4 points", "2.41 times?"), a time ("2
+// days 3 h"), a setting of links ("% link-receiver loss"), a place ("link sender-router"), a counter ("drop event
+// QDISC_DROP"), and a metric of a family. It is empty for others.
 func derived(text string) string {
 	figure, doubt := strings.TrimSuffix(text, "?"), ""
 	if figure != text {
@@ -53,6 +53,9 @@ func derived(text string) string {
 		if n, ok := strings.CutSuffix(figure, unit.english); ok && strings.Trim(n, "+-<.0123456789 ") == "" {
 			return n + unit.said + doubt
 		}
+	}
+	if n, hours, ok := strings.Cut(text, " days"); ok && strings.Trim(n+hours, "0123456789 h") == "" {
+		return n + " 天" + hours
 	}
 	for _, f := range families {
 		of, which, _ := strings.Cut(text, f.english)

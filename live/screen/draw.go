@@ -168,7 +168,7 @@ func (p Page) trial(n *live.Now, at time.Time) []string {
 	bar := strings.Repeat("█", full) + strings.Repeat("░", progress-full)
 	then := n.Elapsed(at) + in.Say(". ")
 	rest, known := n.Left(at)
-	left := unit.FormatEstimate(rest.Seconds())
+	left := in.Say(unit.FormatEstimate(rest.Seconds()))
 	switch more := n.Next.Trials - n.Next.Number; {
 	case !known:
 	case more > 0:
