@@ -9,10 +9,10 @@ import (
 // Rest is what is left of a run.
 type Rest struct {
 	Trials  int     // about so many if a search decides, else at most
-	Seconds float64 // that they send, all together
+	Seconds float64 // that they send, all together, at least
+	More    float64 // that those of them may send which end when all is sent, or else are cut at their time
 	AtOnce  int     // trials of a mesh that run beside each other; else 1
 	Guess   bool    // a search decides how many follow
-	Open    bool    // some end when all is sent, and their time is not in Seconds
 }
 
 // Left estimates how much of a plan's run is left. For a search it assumes a path that loses packets above one rate
@@ -47,14 +47,14 @@ func Left(p model.Plan, d Design) (r Rest) {
 		var next Rest
 		s.addRest(p, &next, s.replay(s.beginAt(at)))
 		r.Trials, r.Seconds = r.Trials+left*next.Trials, r.Seconds+float64(left)*next.Seconds
-		r.Open = r.Open || next.Open
+		r.More += float64(left) * next.More
 	}
 	return r
 }
 
 // add counts the trials of a grid that are not made.
 func (r *Rest) add(p model.Plan, g *grid) {
-	seconds := make([]float64, len(g.cells)) // of a trial of each cell
+	seconds, more := make([]float64, len(g.cells)), make([]float64, len(g.cells)) // of a trial of each cell
 	for i, c := range g.cells {
 		t, err := p.Trial(c, 0)
 		if err != nil {
@@ -62,13 +62,13 @@ func (r *Rest) add(p model.Plan, g *grid) {
 		}
 		seconds[i] = t.Timing.WarmupSeconds + t.Timing.MeasureSeconds
 		if t.UntilSent() {
-			seconds[i], r.Open = t.Timing.WarmupSeconds, true
+			seconds[i], more[i] = t.Timing.WarmupSeconds, t.Timing.MeasureSeconds
 		}
 	}
 	for repeat := range g.design.Repeats {
 		for i, c := range g.cells {
 			if !g.isDone(c.TrialName(repeat)) {
-				r.Trials, r.Seconds = r.Trials+1, r.Seconds+seconds[i]
+				r.Trials, r.Seconds, r.More = r.Trials+1, r.Seconds+seconds[i], r.More+more[i]
 			}
 		}
 	}

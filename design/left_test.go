@@ -79,7 +79,7 @@ func TestLeftOfAGrid(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	p.Flows[0].Packets = 1000
-	if got := Left(p, told(t, p, nil)); !got.Open || got.Trials != 6 {
+	if got := Left(p, told(t, p, nil)); got.More != 6*p.Timing.MeasureSeconds || got.Trials != 6 {
 		t.Errorf("of trials that end when all is sent: %+v", got)
 	}
 }

@@ -53,10 +53,13 @@ func (l *left) text(in words.Language) string {
 		return ""
 	case l.Guess:
 		how, trials = "at least %s", "a search of %d trials or more"
-	case l.Open:
-		how = "at least %s"
 	}
-	text := in.Sayf(how, in.Say(unit.FormatEstimate(l.seconds())))
+	whole := in.Say(unit.FormatEstimate(l.seconds()))
+	if longest := *l; l.More > 0 && !l.Guess {
+		longest.Seconds += l.More
+		whole = in.Sayf("%s to %s", whole, in.Say(unit.FormatEstimate(longest.seconds())))
+	}
+	text := in.Sayf(how, whole)
 	if l.Trials == 1 {
 		return text
 	}
@@ -89,6 +92,7 @@ func (l *left) end(p model.Plan, r *model.Result, again bool) {
 	}
 	each := l.Seconds / float64(max(l.Trials, 1))
 	if !l.Guess {
+		l.More -= l.More / float64(max(l.Trials, 1))
 		l.Trials, l.Seconds = max(l.Trials-1, 0), l.Seconds-each
 	} else if t, err := p.Trial(r.Cell, r.Repeat); err == nil {
 		each = t.Timing.WarmupSeconds + t.Timing.MeasureSeconds

@@ -65,3 +65,18 @@ func TestEstimateInChinese(t *testing.T) {
 		}
 	}
 }
+
+// TestEstimateOfTransfers: transfers take as long as they need, until they are cut.
+func TestEstimateOfTransfers(t *testing.T) {
+	for time, want := range map[string]string{"20s": "about 20 s to 7 min: 20 trials", "": "about 20 s to 40 min: 20 trials"} {
+		settings := []string{"bytes=10MB"}
+		if time != "" {
+			settings = append(settings, "time="+time)
+		}
+		p, err := plan.Control.Of("lab:router", settings...)
+		testenv.Must(t, err)
+		if got, _, _ := Estimate(words.English, p); got != want {
+			t.Errorf("--time %s: %q, want %q", time, got, want)
+		}
+	}
+}
