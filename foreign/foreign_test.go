@@ -172,6 +172,8 @@ func TestWrong(t *testing.T) {
 		{`{"start": 3}` + "\n", "x:1: want an object, not a JSON number"},
 		{`{"start": {},` + "\n\n" + `"end": {"sum_sent":` + "\n" + `{"bytes": "1"}}}` + "\n",
 			"x:4: sum_sent.bytes: want a number, not a JSON string"},
+		{`{"start": {},` + "\n" + `"end": {"sum_sent": {"bytes": 1e309}}}`,
+			"x:2: sum_sent.bytes: want a number from -1.79e308 to 1.79e308, not 1e309"},
 		{"{\n" + `"version": 3, "x_values": [1], "results": {}}` + "\n\n", "x:1: is no flent data file of version 4"},
 		{`{"start": {"version": "iperf 3.12"`, "x:1: the JSON value is cut short"},
 		{`{"event":"start","data":{"version":"iperf 3.21"}}` + "\niperf3: done",

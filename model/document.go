@@ -60,8 +60,13 @@ func WrongJSON(name string, text []byte, from, at int64, err error) *FileError {
 	case errors.As(err, &syntax):
 		at, err = max(at, syntax.Offset), words.Errorf("not JSON: %s", oneLine(syntax.Error()))
 	case errors.As(err, &kind):
+		at = from + kind.Offset
 		want := errors.New(KindName(kind.Type)) // a value that is an error is said in the reader's language
-		at, err = from+kind.Offset, words.Errorf("want %s, not a JSON %s", want, kind.Value)
+		if n, ok := strings.CutPrefix(kind.Value, "number "); ok && kind.Type.Kind() == reflect.Float64 {
+			err = noFloat(n)
+		} else {
+			err = words.Errorf("want %s, not a JSON %s", want, clip(kind.Value))
+		}
 		if kind.Field != "" {
 			err = words.Errorf("%s: %w", clip(kind.Field), err)
 		}
@@ -129,6 +134,11 @@ func decodeJSON(b []byte, name string, v any) *FileError {
 		at = int64(len(b))
 	}
 	return WrongJSON(name, b, 0, at, err)
+}
+
+// noFloat is the error of a text that is no number, or one that a float64 cannot hold.
+func noFloat(text string) error {
+	return words.Errorf("want a number from -1.79e308 to 1.79e308, not %s", clip(text))
 }
 
 func KindName(t reflect.Type) string {
@@ -247,12 +257,15 @@ func (s Series) MarshalJSON() ([]byte, error) {
 type maybeNumber float64
 
 func (m *maybeNumber) UnmarshalJSON(b []byte) error {
-	v, err := math.NaN(), error(nil)
-	if string(b) != "null" {
-		v, err = strconv.ParseFloat(string(b), 64)
+	if string(b) == "null" {
+		*m = maybeNumber(math.NaN())
+		return nil
 	}
-	*m = maybeNumber(v)
-	return err
+	v, err := strconv.ParseFloat(string(b), 64)
+	if *m = maybeNumber(v); err != nil {
+		return noFloat(string(b))
+	}
+	return nil
 }
 
 func (s *Series) UnmarshalJSON(b []byte) error {

@@ -90,6 +90,8 @@ func TestDecodeDocumentRefuses(t *testing.T) {
 			"f.json:2: host.cores: want a whole number, not a JSON string"},
 		"wrong setting": {"{\"format\":\"pelt/run/1\",\n\"plan\":{\"set\":{\"warmup_s\":\"x\"}}}",
 			`f.json:2: warmup_s: want a number, not "x"`},
+		"great number": {`{"format":"pelt/run/1","results":[{"series":[{"values":[1e309]}]}]}`,
+			"f.json:1: want a number from -1.79e308 to 1.79e308, not 1e309"},
 		"bad state": {`{"format":"pelt/run/1","results":[{"state":"ok"}]}`,
 			`f.json: results[0].state: want valid, invalid or aborted, not "ok"`},
 		"impossible": {`{"format":"pelt/run/1","results":[{"state":"valid","flows":[{"protocol":"udp","received_packets":1}]}]}`, "f.json: results[0].flows[0].received_packets: 1 is more than the 0 attempted"},

@@ -741,6 +741,7 @@ var chineseTalk = map[string]string{
 	"is larger than %d bytes when unpacked":                                                             "解压后超过 %d 字节",
 	"the JSON value is cut short":                                                                       "JSON 不完整",
 	"not JSON: %s":                                                                                      "不是 JSON：%s",
+	"want a number from -1.79e308 to 1.79e308, not %s":                                                  "应为 -1.79e308 到 1.79e308 之间的数，而不是 %s",
 	"want %s, not a JSON %s":                                                                            "应为%s，而不是 JSON 的 %s",
 	"text":                                                                                              "文本", "true or false": "true 或 false", "a list": "列表", "an object": "对象", "a number": "数字",
 	"a whole number, not negative":              "非负整数",
