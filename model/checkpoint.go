@@ -82,17 +82,17 @@ func Unfinished(list []Checkpoint) Result {
 	return r
 }
 
-// mostSilent bounds, in steps, what one checkpoint can add: an end that is not heard for
-// longer than MaxPatience ends its trial.
-const mostSilent = 3600
+// mostSilent bounds the steps, of a second each, between two parts of a series: an end that is not heard for longer than
+// MaxPatience ends its trial. So the parts of a file add no more than their number allows, whatever they say.
+const mostSilent = 120
 
 // appendLater appends a later part of a series. Steps between the two parts are unknown: in those nothing was heard
 // of an end.
 func (s *Series) appendLater(later Series) {
 	silent := (later.StartSeconds-s.StartSeconds)/s.StepSeconds - float64(len(s.Values))
 	if s.StepSeconds > 0 && silent >= 0.5 {
-		if silent > mostSilent || float64(len(s.Values))+silent > MaxMeasure.Seconds() {
-			return // no trial is so long, and none goes on that long without its ends
+		if silent > mostSilent {
+			return // no trial goes on that long without its ends
 		}
 		for range int(math.Round(silent)) {
 			s.Values = append(s.Values, math.NaN())

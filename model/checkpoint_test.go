@@ -34,7 +34,7 @@ func TestUnfinishedKeepsTime(t *testing.T) {
 	}
 }
 
-// A line of a stored run makes no series that is thousands of times as long as itself.
+// The lines of a stored run make no series that are many times as long as themselves.
 func TestUnfinishedStaysSmall(t *testing.T) {
 	told := func(from float64) Checkpoint {
 		return Checkpoint{ElapsedS: 1, Series: []Series{{Metric: "send_pps", Flow: "up", StartSeconds: from,
@@ -42,6 +42,13 @@ func TestUnfinishedStaysSmall(t *testing.T) {
 	}
 	if s := Unfinished([]Checkpoint{told(0), told(604000)}).Series[0]; len(s.Values) != 1 {
 		t.Errorf("%d values of two", len(s.Values))
+	}
+	var far []Checkpoint
+	for i := range 100 {
+		far = append(far, told(float64(3000*i)))
+	}
+	if s := Unfinished(far).Series[0]; len(s.Values) != 1 {
+		t.Errorf("%d values of %d lines", len(s.Values), len(far))
 	}
 	if s := Unfinished([]Checkpoint{told(0), told(61)}).Series[0]; len(s.Values) != 62 {
 		t.Errorf("%d values after a minute's silence, want 62", len(s.Values))
