@@ -63,7 +63,7 @@ func PNG(w io.Writer, p draw.Picture, zoom float64) error {
 			if s.Form != draw.Polyline {
 				at = append(at, at[0], at[1])
 			}
-			for _, part := range stroke(at, s.Width, s.Dashed) {
+			for _, part := range stroke(at, s.Width, s.Dash.Lengths()) {
 				c.fill(part, pixel(s.Stroke, 1))
 			}
 		}
@@ -98,9 +98,14 @@ func arc(x, y, r, from, by float64, steps int) []float64 {
 	return at
 }
 
-// stroke makes a polygon of each stretch of a line, and of each of its joints.
-func stroke(at []float64, width float64, dashed bool) [][]float64 {
+// stroke makes a polygon of each stretch of a line, or of each dash, and of each joint of a whole line. dashes are the
+// lengths of dashes and gaps in turn, which go on from stretch to stretch.
+func stroke(at []float64, width float64, dashes []float64) [][]float64 {
 	var out [][]float64
+	next, left := 0, math.Inf(1) // left of a dash or a gap
+	if len(dashes) > 0 {
+		left = dashes[0]
+	}
 	for i := 2; i+1 < len(at); i += 2 {
 		x0, y0, x1, y1 := at[i-2], at[i-1], at[i], at[i+1]
 		length := math.Hypot(x1-x0, y1-y0)
@@ -108,17 +113,20 @@ func stroke(at []float64, width float64, dashed bool) [][]float64 {
 			continue
 		}
 		dx, dy := (x1-x0)/length, (y1-y0)/length
-		step, on := length, length
-		if dashed {
-			step, on = 9, 5
-		} else if i > 2 && width > 1 {
+		if len(dashes) == 0 && i > 2 && width > 1 {
 			out = append(out, arc(x0, y0, width/2, 0, 2*math.Pi, 10))
 		}
 		nx, ny := -dy*width/2, dx*width/2
-		for a := 0.0; a < length; a += step {
-			b := min(a+on, length)
-			out = append(out, []float64{x0 + dx*a + nx, y0 + dy*a + ny, x0 + dx*a - nx, y0 + dy*a - ny, x0 + dx*b - nx,
-				y0 + dy*b - ny, x0 + dx*b + nx, y0 + dy*b + ny})
+		for a := 0.0; a < length; {
+			b := min(a+left, length)
+			if next%2 == 0 {
+				out = append(out, []float64{x0 + dx*a + nx, y0 + dy*a + ny, x0 + dx*a - nx, y0 + dy*a - ny,
+					x0 + dx*b - nx, y0 + dy*b - ny, x0 + dx*b + nx, y0 + dy*b + ny})
+			}
+			if left, a = left-(b-a), b; left < 1e-6 {
+				next = (next + 1) % len(dashes)
+				left = dashes[next]
+			}
 		}
 	}
 	return out

@@ -1,11 +1,13 @@
 package render
 
 import (
+	"math"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"pelt/render/draw"
 	"pelt/render/plain"
 	"pelt/unit"
 	"pelt/view"
@@ -112,5 +114,22 @@ func TestPut(t *testing.T) {
 	if got, want := m.String(), `<a href="/run/`+text+`" title="`+text+`">`+words.Chinese.Say("Next")+" "+text+
 		" 100%s</a>"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestDashes: the dashes of a line go on from stretch to stretch, however short these are.
+func TestDashes(t *testing.T) {
+	var line []float64
+	for x := range 91 {
+		line = append(line, float64(x), 0)
+	}
+	for dash, want := range map[draw.Dash]float64{draw.Whole: 90, draw.Dashed: 50, draw.Dotted: 36} {
+		covered := 0.0
+		for _, at := range stroke(line, 1, dash.Lengths()) {
+			covered += at[4] - at[0]
+		}
+		if math.Abs(covered-want) > 0.01 {
+			t.Errorf("%v: %v of 90 px are drawn, want %v", dash.Lengths(), covered, want)
+		}
 	}
 }

@@ -125,8 +125,12 @@ func paint(s draw.Shape) (attributes []string) {
 	if s.Opacity > 0 {
 		set("fill-opacity", strconv.FormatFloat(s.Opacity, 'f', 2, 64))
 	}
-	if s.Dashed {
-		set("stroke-dasharray", "5 4")
+	var dashes []string
+	for _, length := range s.Dash.Lengths() {
+		dashes = append(dashes, number(length))
+	}
+	if len(dashes) > 0 {
+		set("stroke-dasharray", strings.Join(dashes, " "))
 	}
 	return attributes
 }

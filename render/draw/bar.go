@@ -29,8 +29,9 @@ func bars(p *Picture, c view.Chart) {
 	n := len(c.X.Categories)
 	g := &barChart{Picture: p, Chart: c, pieces: make([][]piece, n), totals: make([]float64, n),
 		longest: longest(c.X.Categories)}
+	looks := looksOf(c.Series)
 	for i, s := range c.Series {
-		ink := inkOf(c.Series, i)
+		ink := looks[i].ink
 		for _, q := range s.Points {
 			k := int(q.X)
 			from := g.totals[k]
@@ -43,7 +44,7 @@ func bars(p *Picture, c view.Chart) {
 	for _, total := range g.totals {
 		g.widest = max(g.widest, textWidth(g.Y.Unit.Format(total), small)+4)
 	}
-	g.top = legend(p, legendOf(c), 0)
+	g.top = legend(p, legendOf(c.Series), 0)
 	amount := fromZero(g.Y, e, int(p.Height/60))
 	slot := (p.Width - labelRoom(p, amount) - 20) / float64(n)
 	if n <= mostNamed && (slot < g.longest+8 || slot < g.widest) {

@@ -87,18 +87,32 @@ func Clean(c view.Chart) view.Chart {
 	return c
 }
 
-func inkOf(all []view.Series, i int) Ink {
-	return ownInk(i, func(k int) view.Tone { return all[k].Tone })
+// look is how a line is drawn. Bars have no dashes.
+type look struct {
+	ink  Ink
+	dash Dash
 }
 
-// ownInk is the ink of one of several lines. The first of a tone has that of the tone: no two share theirs.
-func ownInk(i int, tone func(i int) view.Tone) Ink {
-	for k := range i {
-		if tone(k) == tone(i) {
-			return seriesInk(i)
+// looksOf tells series apart. The first of a tone has the ink of the tone. Those that share an ink differ in their
+// dashes; guests are dashed, as long as they share none.
+func looksOf(all []view.Series) []look {
+	out, toned, shared := make([]look, len(all)), map[view.Tone]bool{}, map[look]Dash{}
+	for i, s := range all {
+		out[i].ink = seriesInk(i)
+		if !toned[s.Tone] {
+			out[i].ink, toned[s.Tone] = toneInk(s.Tone, out[i].ink), true
 		}
+		kind := out[i]
+		if s.Guest {
+			kind.dash = Dashed
+		}
+		before := shared[kind] % dashes
+		if out[i].dash = before; s.Guest {
+			out[i].dash = Dashed - before
+		}
+		shared[kind]++
 	}
-	return toneInk(tone(i), seriesInk(i))
+	return out
 }
 
 func toneInk(t view.Tone, plainInk Ink) Ink {
@@ -115,7 +129,7 @@ func toneInk(t view.Tone, plainInk Ink) Ink {
 
 type entry struct {
 	name string
-	ink  Ink
+	look
 }
 
 // legend names series from a height on, and returns where the chart below it begins. One
@@ -132,7 +146,11 @@ func legend(p *Picture, entries []entry, top float64) float64 {
 		if x > 0 && x+wide+18 > p.Width {
 			x, y = 0, y+18
 		}
-		p.box(x, y-6, 12, 8, Shape{Radius: 2, Fill: e.ink})
+		if e.dash == Whole {
+			p.box(x, y-6, 12, 8, Shape{Radius: 2, Fill: e.ink})
+		} else {
+			p.add(Shape{Form: Polyline, At: []float64{x, y - 2, x + 12, y - 2}, Stroke: e.ink, Width: 8, Dash: e.dash})
+		}
 		for i, line := range lines {
 			if i > 0 {
 				y += 16

@@ -36,7 +36,7 @@ func shade(v float64, a view.Axis, e extent, worded bool) float64 {
 
 // heat draws a map of shaded cells: the first series. Cells without a figure stay empty.
 func heat(p *Picture, c view.Chart) {
-	e, ink := noExtent(), inkOf(c.Series, 0)
+	e, ink := noExtent(), looksOf(c.Series)[0].ink
 	for _, q := range c.Series[0].Points {
 		e.add(q.Z)
 	}

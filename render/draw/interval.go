@@ -21,8 +21,9 @@ func intervals(p *Picture, c view.Chart) {
 	x := fromZero(c.X, e, int(p.Width/130)).between(left, p.Width-room-16)
 	ticksX(p, x, 4, p.Height-40, true)
 	p.print(p.Width, p.Height-6, Shape{Text: c.X.Label, Size: small, Fill: Soft, Anchor: End})
+	ink := looksOf(c.Series)[0].ink
 	for _, q := range points {
-		intervalRow(p, x, q, middle(int(q.Y)), toneInk(q.Tone, inkOf(c.Series, 0)), c.X.Unit.Format(q.X))
+		intervalRow(p, x, q, middle(int(q.Y)), toneInk(q.Tone, ink), c.X.Unit.Format(q.X))
 	}
 }
 

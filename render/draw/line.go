@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"pelt/render/plain"
 	"pelt/view"
 )
 
@@ -28,7 +29,7 @@ func lines(p *Picture, c view.Chart) {
 			xs.add(q.X)
 		}
 	}
-	top := legend(p, legendOf(c), 0)
+	top := legend(p, legendOf(c.Series), 0)
 	g.y = fromZero(c.Y, ys, int(p.Height/60))
 	left := labelRoom(p, g.y) + 10
 	g.frame = area{left, top + 22, p.Width - 12, p.Height - 40}
@@ -42,8 +43,9 @@ func lines(p *Picture, c view.Chart) {
 	p.print(g.frame.right, p.Height-6, Shape{Text: c.X.Label, Size: small, Fill: Soft, Anchor: End})
 	p.print(0, top+10, Shape{Text: c.Y.Label, Size: small, Fill: Soft})
 	g.marks()
+	looks := looksOf(c.Series)
 	for i := len(c.Series) - 1; i >= 0; i-- {
-		g.series(c.Series[i], inkOf(c.Series, i))
+		g.series(c.Series[i], looks[i])
 	}
 	g.figures()
 }
@@ -78,15 +80,17 @@ func amounts(c view.Chart) extent {
 	return e
 }
 
-func legendOf(c view.Chart) []entry {
-	var out []entry
-	for i, s := range c.Series {
-		out = append(out, entry{s.Name, inkOf(c.Series, i)})
+// legendOf has an entry for each series.
+func legendOf(all []view.Series) (out []entry) {
+	looks := looksOf(all)
+	for i, s := range all {
+		out = append(out, entry{plain.Text(s.Name), looks[i]})
 	}
 	return out
 }
 
-func (g *plot) series(s view.Series, ink Ink) {
+func (g *plot) series(s view.Series, look look) {
+	ink := look.ink
 	x := func(i int) float64 { return g.x.at(s.Points[i].X) }
 	y := func(i int) float64 { return g.y.at(s.Points[i].Y) }
 	width, dense := 2.25, len(s.Points) > mostDots
@@ -94,7 +98,7 @@ func (g *plot) series(s view.Series, ink Ink) {
 		width = 1.25
 	}
 	for _, part := range onScale(thin(len(s.Points), x, y), g.y.to) {
-		g.add(Shape{Form: Polyline, At: part, Stroke: ink, Width: width, Dashed: s.Guest})
+		g.add(Shape{Form: Polyline, At: part, Stroke: ink, Width: width, Dash: look.dash})
 		if !dense {
 			g.keepClear(part)
 		}
@@ -253,6 +257,6 @@ func (g *plot) marks() {
 
 // limit is a dashed line that figures keep clear of.
 func (g *plot) limit(at ...float64) {
-	g.add(Shape{Form: Polyline, At: at, Stroke: Soft, Width: 1, Dashed: true})
+	g.add(Shape{Form: Polyline, At: at, Stroke: Soft, Width: 1, Dash: Dashed})
 	g.keepClear(at)
 }

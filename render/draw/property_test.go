@@ -2,6 +2,7 @@ package draw
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -38,6 +39,34 @@ func TestLabels(t *testing.T) {
 		}
 		checkLabels(t, Chart(c, rapid.SampledFrom([]float64{358, 450, 936}).Draw(t, "width"), 0), c)
 	})
+}
+
+// TestManySeries: no two of 16 lines look alike, nor a line and a guest, and each looks as in its legend.
+func TestManySeries(t *testing.T) {
+	var c view.Chart
+	lane := view.Lane{}
+	for i := range 16 {
+		y := 1 + float64(i)/16
+		c.Series = append(c.Series, view.Series{Name: fmt.Sprint(i), Guest: i >= 8, Tone: map[bool]view.Tone{
+			true: view.Muted}[i >= 8], Points: []view.Point{{Y: y}, {X: 1, Y: y}}})
+		lane.Traces = append(lane.Traces, view.Trace{Name: fmt.Sprint(i), Step: 1, Values: []float64{y, y}})
+	}
+	for _, p := range []Picture{Chart(c, 936, 0), Times(view.Times{Lanes: []view.Lane{lane}}, 936)} {
+		named, drawn := map[look]bool{}, map[look]bool{}
+		for _, s := range p.Shapes {
+			switch {
+			case s.Form == Box && s.Radius == 2:
+				named[look{ink: s.Fill}] = true
+			case s.Form == Polyline && s.Width == 8:
+				named[look{s.Stroke, s.Dash}] = true
+			case s.Form == Polyline && s.Width > 1.5:
+				drawn[look{s.Stroke, s.Dash}] = true
+			}
+		}
+		if len(drawn) != 16 || !maps.Equal(drawn, named) {
+			t.Errorf("lines look like %v, and in the legend like %v", drawn, named)
+		}
+	}
 }
 
 // TestShades: below a map stands whole what its shades mean, also on a phone.

@@ -127,10 +127,12 @@ func TestCauseIsWhole(t *testing.T) {
 func TestOwnInk(t *testing.T) {
 	tones := []view.Tone{view.Plain, view.Muted, view.Bad, view.Plain, view.Muted, view.Bad}
 	used := map[Ink]bool{}
-	var lane view.Lane
-	for i, tone := range tones {
-		lane.Traces = append(lane.Traces, view.Trace{Tone: tone})
-		used[traceInk(lane, i)] = true
+	var all []view.Series
+	for _, tone := range tones {
+		all = append(all, view.Series{Tone: tone})
+	}
+	for _, look := range looksOf(all) {
+		used[look.ink] = true
 	}
 	if len(used) != len(tones) || !used[Bad] || !used[Soft] {
 		t.Errorf("inks %v for %d lines", used, len(tones))

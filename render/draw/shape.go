@@ -35,6 +35,22 @@ const (
 
 func seriesInk(i int) Ink { return Series1 + Ink(i%int(Inks-Series1)) }
 
+// Dash is how a line is broken.
+type Dash int
+
+const (
+	Whole Dash = iota
+	Dotted
+	DashDot
+	Dashed
+	dashes // how many there are
+)
+
+// Lengths are those of the dashes of a line and of the gaps behind them in turn, in pixels; none of a whole line.
+func (d Dash) Lengths() []float64 {
+	return [dashes][]float64{Dotted: {2, 3}, DashDot: {6, 2, 2, 2}, Dashed: {5, 4}}[d]
+}
+
 type Form int
 
 const (
@@ -61,7 +77,7 @@ type Shape struct {
 	Fill, Stroke Ink
 	Width        float64 // of the stroke
 	Opacity      float64 // of the fill; 0 is opaque
-	Dashed       bool
+	Dash         Dash    // of the stroke
 	Radius       float64 // of a Dot, or of the corners of a Box
 	Text         string
 	Size         float64 // of the words

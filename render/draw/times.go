@@ -62,15 +62,15 @@ func Times(t view.Times, width float64) Picture {
 // laneHead names a lane and its traces from a height on, and returns where the lane begins.
 func laneHead(p *Picture, l view.Lane, top float64) float64 {
 	p.print(0, top+24, Shape{Text: l.Label, Size: small, Fill: Text, Bold: true, Halo: true})
-	var entries []entry
-	for i, tr := range l.Traces {
-		entries = append(entries, entry{plain.Text(tr.Name), traceInk(l, i)})
-	}
-	return legend(p, entries, top+30) + 6
+	return legend(p, legendOf(traces(l)), top+30) + 6
 }
 
-func traceInk(l view.Lane, i int) Ink {
-	return ownInk(i, func(k int) view.Tone { return l.Traces[k].Tone })
+// traces are the traces of a lane as series without points.
+func traces(l view.Lane) (out []view.Series) {
+	for _, tr := range l.Traces {
+		out = append(out, view.Series{Name: tr.Name, Tone: tr.Tone})
+	}
+	return out
 }
 
 func gaps(p *Picture, all []view.Gap, x scale, top, bottom float64) {
@@ -89,8 +89,9 @@ func gaps(p *Picture, all []view.Gap, x scale, top, bottom float64) {
 
 func lane(p *Picture, l view.Lane, x, y scale, left, right float64) {
 	rulesY(p, y, left, right)
+	looks := looksOf(traces(l))
 	for i := len(l.Traces) - 1; i >= 0; i-- {
-		parts, ink := samples(l.Traces[i], x, y), traceInk(l, i)
+		parts, look := samples(l.Traces[i], x, y), looks[i]
 		points := 0
 		for _, part := range parts {
 			points += len(part) / 2
@@ -103,9 +104,9 @@ func lane(p *Picture, l view.Lane, x, y scale, left, right float64) {
 			if len(l.Traces) == 1 {
 				ground := y.at(0)
 				under := append(append([]float64{part[0], ground}, part...), part[len(part)-2], ground)
-				p.add(Shape{Form: Polygon, At: under, Fill: ink, Opacity: 0.16})
+				p.add(Shape{Form: Polygon, At: under, Fill: look.ink, Opacity: 0.16})
 			}
-			p.line(ink, width, part...)
+			p.add(Shape{Form: Polyline, At: part, Stroke: look.ink, Width: width, Dash: look.dash})
 		}
 	}
 }
@@ -192,7 +193,7 @@ func changes(p *Picture, placed []placedChange, top, bottom float64) {
 		if a := c.label.area(c.wordsAt, y); c.row >= 0 && a.left < c.at && c.at < a.right {
 			y += 9 // below its own words
 		}
-		p.under(Shape{Form: Polyline, At: []float64{c.at, y, c.at, bottom}, Stroke: c.label.Fill, Width: 1, Dashed: true})
+		p.under(Shape{Form: Polyline, At: []float64{c.at, y, c.at, bottom}, Stroke: c.label.Fill, Width: 1, Dash: Dashed})
 		p.add(Shape{Form: Dot, At: []float64{c.at, y}, Radius: 3.5, Fill: c.label.Fill, Tip: c.label.Text})
 	}
 	for _, c := range placed {
