@@ -110,10 +110,10 @@ var (
 	nameParts = regexp.MustCompile(`([._:/,])([a-zA-Z])`)
 )
 
-// How many bytes of a name have room in a line of a phone, and of a wide screen.
+// How wide a name is, in ems, that has room in a line of a phone, and of a wide screen: also as bold words of a headline.
 const (
-	longestWhole = 20
-	longestName  = 40
+	longestWhole = 13.5
+	longestName  = 30
 )
 
 // Sentence is an element with a text in which no flag, name or figure breaks. It is left out where it has no text.
@@ -128,10 +128,10 @@ func (m *Markup) Sentence(name, text, class string) {
 func (m *Markup) sentence(text string) {
 	m.constant(wholeWords.ReplaceAllStringFunc(escape(glued(text)), func(word string) string {
 		parts := nameParts.ReplaceAllString(word, "$1<wbr>$2")
-		switch {
-		case len(word) <= longestWhole:
+		switch ems := draw.Ems(word); {
+		case ems <= longestWhole:
 			return `<span class="whole">` + word + `</span>`
-		case len(word) <= longestName:
+		case ems <= longestName:
 			return `<span class="name">` + parts + `</span>`
 		}
 		return parts

@@ -29,7 +29,7 @@ var (
 		rapid.SampledFrom([]float64{
 			0, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, -math.MaxFloat64,
 			math.SmallestNonzeroFloat64, 1e23, -1e23, 1}))
-	names = rapid.StringOfN(rapid.RuneFrom([]rune("abcWj mi01 <>&\"'`=/\x00\x1b[\u202e\u2028\u0085\u200b\ufeff日本é̈%+,;\n\t\r")), 0, 60, -1)
+	names = rapid.StringOfN(rapid.RuneFrom([]rune("abcWj mi01 <>&\"'`=/\x00\x1b[\u202e\u2028\u0085\u200b\ufeff日本éÖЩЉœщ̈%+,;\n\t\r")), 0, 60, -1)
 	tones = rapid.SampledFrom([]view.Tone{view.Plain, view.Good, view.Bad, view.Muted})
 	units = rapid.SampledFrom([]unit.Unit{unit.Word, unit.PPS, unit.BPS, unit.Seconds, unit.Ratio, unit.Bytes, unit.Count})
 )
@@ -245,5 +245,16 @@ func checkCSV(t *rapid.T, table view.Table) {
 	}
 	if len(table.Columns) > 1 && len(lines) != len(table.Rows)+1 {
 		t.Errorf("%d lines of CSV; want %d", len(lines), len(table.Rows)+1)
+	}
+}
+
+// TestEms: no capital letter of Latin, Greek and Cyrillic scripts is wider than pictures leave room for.
+func TestEms(t *testing.T) {
+	regular, _ := goFaces(t)
+	for r := rune(' '); r < 0x530; r++ {
+		wide, known := regular.GlyphAdvance(r)
+		if ems := draw.Ems(string(r)); known && unicode.IsUpper(r) && float64(wide)/64/100 > ems+0.001 {
+			t.Errorf("%c is %v ems wide, not %v", r, float64(wide)/64/100, ems)
+		}
 	}
 }

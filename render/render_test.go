@@ -133,3 +133,19 @@ func TestDashes(t *testing.T) {
 		}
 	}
 }
+
+// TestLongNames: a name that fits into a line stays whole there, by how wide its letters are.
+func TestLongNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"frankfurt-rack-01-nw":                                 `<span class="whole">`,
+		strings.Repeat("m", 9) + "-" + strings.Repeat("W", 10): `<span class="name">`,
+		"frankfurt-rack-01.example.net":                        `<span class="name">`,
+		"server-" + strings.Repeat("W", 33):                    "server-",
+	} {
+		var m Markup
+		m.sentence(name)
+		if !strings.HasPrefix(m.String(), want) {
+			t.Errorf("%s is written as %s, want %s", name, m.String(), want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package draw
 
 import (
 	"strings"
+	"unicode"
 
 	"pelt/render/plain"
 )
@@ -22,12 +23,14 @@ var asciiWidths = [...]uint8{
 const boldness = 1.15
 
 // textWidth is how wide words are at most in the usual sans-serif fonts, in pixels.
-func textWidth(s string, size float64) float64 {
-	sum := 0.0
+func textWidth(s string, size float64) float64 { return Ems(s) * size }
+
+// Ems is how many times as wide as their size words are.
+func Ems(s string) (sum float64) {
 	for _, r := range s {
 		sum += runeWidth(r)
 	}
-	return sum * size
+	return sum
 }
 
 func runeWidth(r rune) float64 {
@@ -38,8 +41,12 @@ func runeWidth(r rune) float64 {
 		return 0.32
 	case r == '–':
 		return 0.5
-	case r < 0x1100:
+	case r < 0x1100 && unicode.IsUpper(r): // Щ
+		return 1.1
+	case r < 0x100: // µ
 		return 0.7
+	case r < 0x1100: // œ
+		return 0.95
 	}
 	return 1.05 // wide scripts, arrows, pictures
 }
