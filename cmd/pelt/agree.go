@@ -94,18 +94,31 @@ func long(p model.Plan) string {
 	return text
 }
 
+// canAsk reports whether somebody sees a question and can answer it.
+func canAsk() bool { return isTerminal(os.Stdin) && isTerminal(os.Stderr) }
+
 // agreed asks whether to go on; without a terminal it says how to agree.
 func agreed(c *cobra.Command, yes bool, what string) error {
 	if yes {
 		return nil
 	}
-	if !isTerminal(os.Stdin) {
+	if !canAsk() {
 		return usagef("%s; if you agree, say --yes", what)
 	}
 	fmt.Fprint(c.ErrOrStderr(), spoken().Sayf("%s. Go on? [y/N] ", what))
-	answer, _ := bufio.NewReader(os.Stdin).ReadString('\n') // none is no
-	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
-		return usagef("nothing was done")
+	in, answer := bufio.NewReader(os.Stdin), make(chan string, 1)
+	go func() {
+		text, _ := in.ReadString('\n') // none is no
+		answer <- text
+	}()
+	select {
+	case <-c.Context().Done():
+		fmt.Fprintln(c.ErrOrStderr())
+		return c.Context().Err()
+	case text := <-answer:
+		if a := strings.ToLower(strings.TrimSpace(text)); a != "y" && a != "yes" {
+			return usagef("nothing was done")
+		}
 	}
 	return nil
 }

@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -40,4 +43,36 @@ func TestAskCode(t *testing.T) {
 		bytes.Contains(shown, []byte("tiger")) {
 		t.Errorf("on the screen: %q, %v", shown, err)
 	}
+}
+
+// Nothing begins without a yes, and Ctrl-C is an answer. Who does not see the question is told how to agree.
+func TestAgreed(t *testing.T) {
+	screen, user := testenv.Terminal(t)
+	in, wrong := os.Stdin, os.Stderr
+	defer func() { os.Stdin, os.Stderr = in, wrong }()
+	ctx, interrupt := context.WithCancel(t.Context())
+	c := newRun()
+	c.SetContext(ctx)
+	c.SetErr(user)
+	null, err := os.Open(os.DevNull)
+	testenv.Must(t, err)
+	defer null.Close()
+	os.Stdin, os.Stderr = user, null
+	if err := agreed(c, false, "It is far"); !isUsage(err) || !strings.Contains(err.Error(), "say --yes") {
+		t.Errorf("without a terminal for the question: %v", err)
+	}
+	os.Stderr = user
+	for answer, agrees := range map[string]bool{"y\n": true, "YES\n": true, "\n": false, "yesterday\n": false} {
+		fmt.Fprint(screen, answer)
+		if err := agreed(c, false, "It is far"); err == nil != agrees || err != nil && !isUsage(err) {
+			t.Errorf("%q: %v", answer, err)
+		}
+	}
+	got := make(chan error, 1)
+	go func() { got <- agreed(c, false, "It is far") }()
+	interrupt()
+	if err := testenv.Receive(t, "the end of the question", got); !errors.Is(err, context.Canceled) {
+		t.Errorf("at Ctrl-C: %v", err)
+	}
+	fmt.Fprintln(screen) // for who still reads
 }

@@ -108,7 +108,7 @@ func seenCode(c *cobra.Command, inArguments bool) {
 
 // askCode asks for a code that nobody gave, if somebody is there. The answer is not shown.
 func askCode(ctx context.Context) (string, error) {
-	if !isTerminal(os.Stdin) || !isTerminal(os.Stderr) {
+	if !canAsk() {
 		return "", nil
 	}
 	fmt.Fprint(os.Stderr, spoken().Say("Code (it was printed there): "))
@@ -131,7 +131,7 @@ func (f *commonFlags) execute(c *cobra.Command, p model.Plan) error {
 	if err := f.checkFiles(); err != nil {
 		return err
 	}
-	if text := long(p); text != "" && isTerminal(os.Stdin) { // a script has asked for it, and is told at the start
+	if text := long(p); text != "" && canAsk() { // a script has asked for it, and is told at the start
 		if err := agreed(c, f.yes, spoken().Sayf("This takes %s", text)); err != nil {
 			return err
 		}
