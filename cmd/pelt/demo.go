@@ -26,7 +26,7 @@ namespace or the loopback interface, and says which.`,
 			if err != nil {
 				return err
 			}
-			if f.output == (outputFlags{}) {
+			if len(f.output.asked()) == 0 {
 				f.output.html, f.output.chart = "pelt-demo.html", "pelt-demo.png"
 			}
 			if err := f.output.check(); err != nil {

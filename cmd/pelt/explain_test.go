@@ -56,6 +56,7 @@ func TestCommandLines(t *testing.T) {
 	testenv.Must(t, os.CopyFS(work, os.DirFS("testdata/lines")))
 	t.Chdir(work)
 	testenv.Must(t, os.Symlink("aim", "link"))
+	testenv.Must(t, os.Mkdir("pelt-demo.html", 0o700))
 	golden.Table(t, lines, func(question string) string {
 		var out, wrong bytes.Buffer
 		words := commandWords.FindAllString(strings.ReplaceAll(question, "RUN", file), -1)
