@@ -212,7 +212,9 @@ func emptyFlag(flags *pflag.FlagSet) (name string) {
 	blank := func(text string) bool { return strings.TrimSpace(text) == "" }
 	flags.Visit(func(f *pflag.Flag) {
 		v, ours := f.Value.(*typed)
-		if ours && slices.ContainsFunc(v.texts, blank) || f.Value.Type() == "string" && blank(f.Value.String()) {
+		text, kind := f.Value.String(), f.Value.Type()
+		if ours && slices.ContainsFunc(v.texts, blank) || kind == "string" && blank(text) ||
+			kind == "stringSlice" && text == "[]" {
 			name = f.Name
 		}
 	})
