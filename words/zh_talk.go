@@ -191,6 +191,7 @@ var chineseTalk = map[string]string{
 	"before Linux 5.7 only root may bind a socket to an interface":                                                       "Linux 5.7 之前只有 root 能把套接字绑定到接口",
 	"only Linux lets all flows share one UDP port":                                                                       "只有 Linux 能让所有流共用一个 UDP 端口",
 	"--dev: want the name of an interface, not %q":                                                                       "--dev：应为接口名，不是 %q",
+	"--from: is the sender of fleet:A,B,C or fleet: (all hosts), not of %s":                                              "--from：是 fleet:A,B,C 或 fleet:（全部主机）的发送端，%s 不用它",
 	"--from: say which host sends to the others; a path of two is fleet:FROM..TO":                                        "--from：请说明由哪台主机向其余主机发送；两台之间的路径写作 fleet:FROM..TO",
 	"--host: want an address or a network such as 10.0.2.0/24, not %q":                                                   "--host：应为地址或网段，如 10.0.2.0/24，不是 %q",
 	"--interval: want 100ms to 1h, not %q":                                                                               "--interval：应为 100ms 到 1h，不是 %q",

@@ -110,7 +110,11 @@ func given(flags *pflag.FlagSet) map[string][]string {
 func (t *test) planFor(ctx context.Context, target string) (model.Plan, error) {
 	flags := given(t.flags)
 	s := plan.Settings{Target: target, Flags: flags, Again: t.again.every != ""}
-	if strings.HasPrefix(target, model.FleetTarget) {
+	isFleet := strings.HasPrefix(target, model.FleetTarget)
+	if _, _, path := model.PairHosts(target); t.from != "" && (path || !isFleet) {
+		return model.Plan{}, usagef("--from: is the sender of fleet:A,B,C or fleet: (all hosts), not of %s", target)
+	}
+	if isFleet {
 		var err error
 		if s.Hosts, err = t.fleet(ctx, target, flags); err != nil {
 			return model.Plan{}, err
