@@ -152,6 +152,9 @@ func (f *commonFlags) execute(c *cobra.Command, p model.Plan) error {
 
 // prepare asks whatever is to be known before the first packet. done: another process carried out the command.
 func (f *commonFlags) prepare(c *cobra.Command, p model.Plan) (done bool, err error) {
+	if f.progress < 0 {
+		return false, usagef("--%s: want a time as 5s, not %q", "progress", f.progress.String())
+	}
 	if f.live && f.web {
 		return false, usagef("--web: the full screen of --live leaves no place for its address; give one of them")
 	}
