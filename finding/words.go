@@ -733,7 +733,7 @@ var generalSentences = map[string]string{
 		"or test with that host alone: pelt curve {host}",
 	"why.other-listens": "{address}: what listens there is not this version of `{program}` (it says {said}): " +
 		"is the port right?",
-	"why.tls-listens": "{address}: a TLS server listens there, but not `{program}`: is the port right?",
+	"why.tls-listens": "{address}: a TLS server listens there, but not this version of `{program}`: is the port right?",
 	"why.ended-mute": "{address}: it ended the connection without a word: it may have too many from this address " +
 		"(try again in a few seconds), or it is not `{program}` (is the port right?)",
 	"why.speaks-foreign": `{address}: what answers there does not speak as pelt serve does: is the port right?`,

@@ -169,10 +169,16 @@ func (l *link) connectTCP(ctx context.Context, addr netip.AddrPort, within time.
 func greet(raw net.Conn, knows byte, code []byte, client string, each time.Duration) (*tls.Conn, identity, error) {
 	_ = raw.SetDeadline(time.Now().Add(each)) // fails only if it is closed, as reading it does then
 	c := tls.Client(raw, clientTLS())
-	if err := c.Handshake(); err != nil {
-		if errors.Is(err, io.EOF) || isErrno(err, syscall.ECONNRESET, 10054) {
-			err = errMute
-		}
+	err := c.Handshake()
+	var refused *net.OpError
+	switch {
+	case errors.Is(err, io.EOF), isErrno(err, syscall.ECONNRESET, 10054):
+		err = errMute
+	case errors.As(err, &refused) && refused.Op == "remote error", // so crypto/tls calls a server's alert
+		err == nil && c.ConnectionState().NegotiatedProtocol != controlALPN:
+		err = errOtherTLS
+	}
+	if err != nil {
 		return nil, identity{}, err
 	}
 	_ = raw.SetDeadline(time.Now().Add(2 * each))
@@ -205,6 +211,8 @@ func (l *link) dialError(ctx context.Context, addr netip.AddrPort, err error, sa
 		return finding.NewFault(model.SourceNotOwn, "address", l.from).From(err)
 	case isErrno(err, syscall.ECONNREFUSED, 10061) && !said.From.IsValid():
 		return why(model.ConnectionRefused, "program", l.program())
+	case isErrno(err, syscall.ECONNRESET, 10054): // it took the connection, and ended it at once
+		return why(model.EndedMute, "program", l.program())
 	}
 	if of := noWay(addr, l.from.IsValid(), cmp.Or(l.device, addr.Addr().Zone()), said, err); of.Code != "" {
 		return (&finding.Fault{Reason: model.Reason{Code: model.CannotConnect, Of: model.Reasons{of},
@@ -224,7 +232,6 @@ func (l *link) dialError(ctx context.Context, addr netip.AddrPort, err error, sa
 // greetError says why nothing came of a connection.
 func (l *link) greetError(ctx context.Context, a attempt, err error) error {
 	var header tls.RecordHeaderError
-	var alert tls.AlertError
 	var timeout net.Error
 	text := strings.ToLower(err.Error())
 	why := func(code string, named ...any) error {
@@ -243,7 +250,7 @@ func (l *link) greetError(ctx context.Context, a attempt, err error) error {
 		return why(model.CodeWrong)
 	case errors.As(err, &header):
 		return why(model.OtherListens, "said", fmt.Sprintf("%.40q", header.RecordHeader))
-	case errors.As(err, &alert):
+	case errors.Is(err, errOtherTLS):
 		return why(model.TLSListens)
 	case errors.Is(err, errMute):
 		return why(model.EndedMute)

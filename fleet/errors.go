@@ -26,6 +26,9 @@ var errNobody = finding.NewFault(model.NobodyThere)
 // errMute is of a listener that ends a connection without a word.
 var errMute = errors.New("it ended the connection")
 
+// errOtherTLS is of a TLS server that does not speak pelt's protocol.
+var errOtherTLS = errors.New("another TLS server")
+
 // errLost is wrapped by the error of an order that could not be given because
 // the connection to the hub is gone.
 var errLost = finding.NewFault(model.ControlGone)

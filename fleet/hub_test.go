@@ -132,6 +132,11 @@ func TestClientsAreApart(t *testing.T) {
 
 func TestDialErrors(t *testing.T) {
 	t.Parallel()
+	config, err := serverTLS()
+	testenv.Must(t, err)
+	const full = "it ended the connection without a word: it may have too many from this address (try again in a few " +
+		"seconds), or it is not `pelt serve` (is the port right?)"
+	const otherTLS = "a TLS server listens there, but not this version of `pelt serve`: is the port right?"
 	says := func(t *testing.T, greeting string) netip.AddrPort {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		testenv.Must(t, err)
@@ -142,7 +147,17 @@ func TestDialErrors(t *testing.T) {
 				if err != nil {
 					return
 				}
-				if greeting != "closes" {
+				switch greeting {
+				case "closes":
+				case "resets":
+					_ = c.(*net.TCPConn).SetLinger(0)
+				case "TLS", "h2":
+					own := config.Clone()
+					if own.NextProtos = nil; greeting == "h2" {
+						own.NextProtos = []string{greeting}
+					}
+					_ = tls.Server(c, own).Handshake() // which the client may refuse
+				default:
 					io.WriteString(c, greeting)
 				}
 				if greeting != "" {
@@ -158,8 +173,10 @@ func TestDialErrors(t *testing.T) {
 	}{
 		{"silent", "",
 			"it takes connections, but says nothing for 5 s: `pelt serve` is stopped or hangs there (start it again), or another program listens (is the port right?)"},
-		{"full", "closes",
-			"it ended the connection without a word: it may have too many from this address (try again in a few seconds), or it is not `pelt serve` (is the port right?)"},
+		{"full", "closes", full},
+		{"nothing behind a forwarded port", "resets", full},
+		{"TLS", "TLS", otherTLS},
+		{"TLS of other protocols", "h2", otherTLS},
 		{"ssh", "SSH-2.0-OpenSSH_9\r\n",
 			"what listens there is not this version of `pelt serve` (it says \"SSH-2\"): is the port right?"},
 		{"NATS", "INFO {\"server_name\":\"other\"}\r\n",

@@ -795,7 +795,7 @@ var chineseSentences = map[string]string{
 	"why.code-unfit":            `这不是口令：应像 tiger-42-amber 那样，由 pelt serve 打印`,
 	"why.serve-no-hub":          "{address}：那里监听的是 `pelt serve`，而主机要加入 `pelt hub`：请在那里启动一个，或只测那台主机：pelt curve {host}",
 	"why.other-listens":         "{address}：那里监听的不是这个版本的 `{program}`（它说 {said}）：端口对吗？",
-	"why.tls-listens":           "{address}：那里监听的是 TLS 服务器，不是 `{program}`：端口对吗？",
+	"why.tls-listens":           "{address}：那里监听的是 TLS 服务器，不是这个版本的 `{program}`：端口对吗？",
 	"why.ended-mute":            "{address}：对方直接断开了连接：可能是来自本机地址的连接太多（请过几秒再试），也可能它不是 `{program}`（端口对吗？）",
 	"why.speaks-foreign":        `{address}：在那里应答的不像 pelt serve：端口对吗？`,
 	"why.path-loses-control":    `{address}：连接建立了，但路径丢包太多，pelt 无法与它通信：请再试，或先修好路径`,
