@@ -47,10 +47,11 @@ func Resolve(ctx context.Context, host string, family int) ([]netip.Addr, error)
 		return found, nil
 	}
 	var dns *net.DNSError
+	var none *net.AddrError // the name has no address of the family
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case err == nil, errors.As(err, &dns) && dns.IsNotFound:
+	case err == nil, errors.As(err, &dns) && dns.IsNotFound, errors.As(err, &none):
 		named := []any{"host", host}
 		if family != 0 {
 			named = append(named, "family", family)

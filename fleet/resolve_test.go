@@ -29,6 +29,7 @@ func TestResolve(t *testing.T) {
 			"fd00::1 10.0.0.1 fd00::2 10.0.0.2 10.0.0.3", 0},
 		{"one family", "x", "fd00::1 10.0.0.1 10.0.0.2", 4, 0, "10.0.0.1 10.0.0.2", 0},
 		{"not of the family", "x", "10.0.0.1", 6, 0, "x: no such host with an IPv6 address", 0},
+		{"none of the family", "x", "", 6, 0, "x: no such host with an IPv6 address", 0},
 		{"many", "x", "10.0.0.1 10.0.0.2 10.0.0.3 10.0.0.4 10.0.0.5 10.0.0.6 10.0.0.7 10.0.0.8 10.0.0.9", 0, 0,
 			"10.0.0.1 10.0.0.2 10.0.0.3 10.0.0.4 10.0.0.5 10.0.0.6 10.0.0.7 10.0.0.8", 0},
 		{"a lost question", "x", "10.0.0.1", 0, 1, "10.0.0.1", resolveAgain},
@@ -41,6 +42,9 @@ func TestResolve(t *testing.T) {
 					if asked.Add(1) <= c.lost {
 						<-ctx.Done()
 						return nil, &net.DNSError{Err: "i/o timeout", Name: host, IsTimeout: true}
+					}
+					if c.answer == "" { // as of a name in /etc/hosts
+						return nil, &net.AddrError{Err: "no suitable address found", Addr: host}
 					}
 					return addressesOf(c.answer), nil
 				}
