@@ -191,6 +191,15 @@ func TestDialErrors(t *testing.T) {
 			}
 		})
 	}
+	for nats, want := range map[string]string{
+		"nats://" + says(t, "resets").String(): "--nats: no NATS server answers there",
+		"nats://127.0.0.1:99999":               "--nats: want URLs of servers, as nats://192.0.2.7:4222",
+		"nats://user:secret@a b":               "--nats: want URLs of servers, as nats://192.0.2.7:4222",
+	} {
+		if _, err := NewFleetController(t.Context(), "1.0", HubAddress{NATS: nats}); err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
 	t.Run("source address", func(t *testing.T) {
 		_, err := NewController(t.Context(), "1.0",
 			HubAddress{Addr: netip.MustParseAddrPort("127.0.0.1:9"), From: netip.MustParseAddr("192.0.2.1")})

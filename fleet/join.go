@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -130,10 +132,18 @@ func (l *link) dialNATS(hub HubAddress) (*link, error) {
 		opts = append(opts, nats.UserCredentials(hub.Credentials))
 	}
 	nc, err := nats.Connect(hub.NATS, opts...)
+	var text *url.Error
+	var address *net.AddrError
+	var dns *net.DNSError
+	var network *net.OpError
 	switch {
 	case errors.Is(err, nats.ErrAuthorization):
 		return nil, finding.NewFault(model.NATSForbids).From(err)
-	case errors.Is(err, nats.ErrNoServers):
+	case errors.As(err, &text), errors.As(err, &address): // not repeated: there may be a password in it
+		return nil, model.NewFieldError("--nats", "want URLs of servers, as nats://192.0.2.7:4222")
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return nil, finding.NewFault(model.HostUnknown, "host", dns.Name).From(err)
+	case errors.Is(err, nats.ErrNoServers), errors.As(err, &network):
 		return nil, finding.NewFault(model.NATSSilent).From(err)
 	case err != nil:
 		said := fmt.Sprintf("%.200q", strings.TrimPrefix(err.Error(), "nats: "))
