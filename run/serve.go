@@ -182,6 +182,9 @@ func dataPortFree(at netip.Addr, port int) error {
 	}
 	address := net.JoinHostPort(host, strconv.Itoa(port))
 	busy := func(kind string, err error) error {
+		if at.IsValid() && !at.IsUnspecified() && !fleet.IsOwn(at) {
+			return words.Errorf("address %v is none of this host's", at)
+		}
 		if system, ok := errors.AsType[*os.SyscallError](err); ok {
 			err = system.Err
 		}

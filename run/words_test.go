@@ -85,6 +85,8 @@ func TestWords(t *testing.T) {
 			}
 			err := Join(t.Context(), JoinOptions{Hub: hub, Port: -1, Name: "a", Address: address}) // no such port
 			return said("fine", err)
+		case "dataPort":
+			return said("free", dataPortFree(netip.MustParseAddr(text), 0))
 		}
 		t.Fatalf("unknown: %s", question)
 		return ""
