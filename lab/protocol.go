@@ -151,7 +151,7 @@ func CheckName(name string) error {
 	if !regexp.MustCompile(`^[a-z0-9-]{1,32}$`).MatchString(name) {
 		return usagef("lab name %q: want 1 to 32 of a-z, 0-9 and -", name)
 	}
-	if _, err := findTopology(name); err == nil {
+	if _, err := findTopology(name); err == nil || name == "loopback" { // lab:loopback is this host's interface
 		return usagef("lab name %q is a topology's; choose another", name)
 	}
 	return nil
