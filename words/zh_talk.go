@@ -202,6 +202,7 @@ var chineseTalk = map[string]string{
 	"--max-time: %v, or none":                                                                                            "--max-time：%v，或 none",
 	"--name: want up to 64 letters, digits, - and _, not %q":                                                             "--name：最多 64 个字母、数字、- 和 _，不是 %q",
 	"want URLs of servers, as nats://192.0.2.7:4222":                                                                     "应为服务器的 URL，如 nats://192.0.2.7:4222",
+	"--metrics: port %d cannot be opened: %w":                                                                            "--metrics：端口 %d 打不开：%w",
 	"--nats: give it or --hub, not both":                                                                                 "--nats 和 --hub 只能给一个",
 	"--no-store: a resumed run is kept already":                                                                          "--no-store：继续的运行已经保存了",
 	"--once: serve would end with its first pelt client, and cut those of iperf3; give --once or --iperf3":               "--once 和 --iperf3 只能给一个：--once 在一个 pelt 客户端之后结束，会切断 iperf3 的客户端",

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"pelt/live/metrics"
 	"pelt/store"
+	"pelt/words"
 )
 
 // metricsFlag is where a command that goes on for long tells Prometheus the figures of kept runs.
@@ -34,7 +37,10 @@ func (m *metricsFlag) serve(c *cobra.Command) (end func(), err error) {
 	}
 	at, stop, err := metrics.Serve(netip.AddrPortFrom(a, uint16(port)), st)
 	if err != nil {
-		return nil, fmt.Errorf("--metrics: %w", err)
+		if system, ok := errors.AsType[*os.SyscallError](err); ok {
+			err = system.Err
+		}
+		return nil, words.Errorf("--metrics: port %d cannot be opened: %w", port, err)
 	}
 	fmt.Fprint(c.OutOrStdout(), spoken().Sayf("Metrics: http://%v/metrics\n", at))
 	return func() {
