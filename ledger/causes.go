@@ -194,7 +194,7 @@ var causes = [...]Cause{
 		Words:  "sent to another address, and forwarding is off at %h (a stale NAT entry, or a lost address?)",
 		counts: "Ip.InAddrErrors"},
 	// Of IPv6 the kernel tells neither from a route that prohibits: net/ipv6/route.c, ip6_pkt_drop.
-	{Name: "NO_ROUTE_OR_REFUSED", at: stageIP, Words: "no route, or one that refuses packets, at %h",
+	{Name: "NO_ROUTE_OR_REFUSED", at: stageIP, Words: "no route, or one that refuses, at %h",
 		seen: `IP_INNOROUTES|-@ip6_pkt_\w+`, when: facts.unread},
 	{Name: "IP_INNOROUTES", at: stageIP, Words: "no route at %h", seen: `-@ip_error|ip6_pkt_\w+|ip6_forward!`,
 		counts: "Ip.InNoRoutes"},
