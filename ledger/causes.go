@@ -150,6 +150,8 @@ var causes = [...]Cause{
 		how:    counter{by: byTransmit, also: "CPU_BACKLOG"}, moves: "rx_missed_errors rx_dropped"},
 
 	// Packet filter and connection tracking. A rule of nft drops in a function of its own.
+	{Name: "NETFILTER_HOOK", at: stageFilter, Words: "filter rule, or connection tracking, at %h",
+		seen: "NETFILTER_DROP|-@nf_hook_slow", errno: "EPERM", when: facts.ruleOrTracking, moves: filterMoves},
 	{Name: "CONNTRACK_FULL", at: stageFilter, Words: "connection table at %h full",
 		seen: "NETFILTER_DROP|-@nf_hook_slow!", errno: "EPERM!",
 		counts: "conntrack.drop -conntrack.insert_failed", moves: filterMoves},
@@ -160,8 +162,6 @@ var causes = [...]Cause{
 	{Name: "CONNTRACK_CHAIN", at: stageFilter,
 		Words: "bucket of %h's connection table full (too few nf_conntrack_buckets?)",
 		seen:  "NETFILTER_DROP|-@nf_hook_slow!", errno: "EPERM!", counts: "conntrack.chaintoolong", moves: filterMoves},
-	{Name: "NETFILTER_HOOK", at: stageFilter, Words: "filter rule, or connection tracking, at %h",
-		seen: "NETFILTER_DROP|-@nf_hook_slow", errno: "EPERM", when: facts.ruleOrTracking, moves: filterMoves},
 	// A program should have judged it.
 	{Name: "NFQUEUE_UNHEARD", at: stageFilter, Words: "no program reads the filter's queue at %h",
 		seen: "-@(__)?nf_queue!", counts: "nfqueue.unheard", how: counter{by: byRule, also: "NFQUEUE"},

@@ -52,12 +52,11 @@ func TestEveryRowDecides(t *testing.T) {
 		}
 		decides := func(verdict string) bool {
 			reason, function, _ := strings.Cut(strings.TrimPrefix(verdict, "-"), " ")
-			for _, passing := range []bool{false, true} {
-				if of, _ := find(reason, function, facts{passing: passing, read: moved}); of == c {
-					return true
-				}
-			}
-			return false
+			return slices.ContainsFunc([]facts{{}, {passing: true}, {read: moved}, {passing: true, read: moved}},
+				func(known facts) bool {
+					of, _ := find(reason, function, known)
+					return of == c
+				})
 		}
 		known := c.when == nil || c.when(facts{passing: true})
 		if c.seen != "" && known && !slices.ContainsFunc(verdicts, decides) {

@@ -3,7 +3,6 @@ package ledger
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"pelt/model"
 )
@@ -242,15 +241,8 @@ func (p *path) describe(s *site, in Input) {
 	s.refuses = slices.Contains([]stage{stageQdisc, stageClassifier, stageBacklog, stageRing, stageDevice}, s.at)
 }
 
-// moved reports whether the counters of a row say that most of the packets were lost so. Those of connection tracking do
-// not where a rule may have dropped as many. (One of nft drops elsewhere since Linux 6.7, but nothing here tells the
-// kernel's age.)
-func (f facts) moved(c *Cause) bool {
-	if f.read == nil || f.read(c.counts) <= f.packets/2 {
-		return false
-	}
-	return !strings.HasPrefix(c.counts, "conntrack.") || f.read("nft") <= f.packets/2
-}
+// moved reports whether the counters of a row say that most of the packets were lost so.
+func (f facts) moved(c *Cause) bool { return f.read != nil && f.read(c.counts) > f.packets/2 }
 
 func (f facts) always() bool { return true }
 
@@ -337,9 +329,10 @@ func (f facts) countersRead() bool {
 }
 
 // unread reports whether the host's counters were not read.
-func (f facts) unread() bool { return f.host == nil }
+func (f facts) unread() bool { return f.read == nil }
 
-// ruleOrTracking reports whether connection tracking and a rule look alike: neither counter was read, or both moved.
+// ruleOrTracking reports whether connection tracking and a rule look alike: neither counter was read, or both moved. (A
+// rule of nft drops elsewhere since Linux 6.7, but nothing here tells the kernel's age.)
 func (f facts) ruleOrTracking() bool {
 	if f.unread() {
 		return f.errno == ""
