@@ -377,7 +377,7 @@ func unevenRule(rows []table.Row) []Finding {
 var (
 	roomLayers = []string{model.LayerSendCall, model.LayerSenderQdisc, model.LayerReceiverRing,
 		model.LayerReceiverBacklog, model.LayerReceiverMemory, model.LayerReceiverBuffer, model.LayerApplication}
-	roomCauses = []string{"QDISC_", "queue of ", "link-", "CPU_BACKLOG", "FULL_RING", model.CauseRingFull,
+	roomCauses = []string{"QDISC_", "queue of ", "link-", "CPU_", "FULL_RING", model.CauseRingFull,
 		model.CauseRingMissed}
 )
 

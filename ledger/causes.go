@@ -58,11 +58,12 @@ const (
 
 // What moves with causes of more than one row.
 const (
-	ringMoves   = "rx_missed_errors rx_dropped softnet.time_squeeze?"
-	senderMoves = "tx_dropped Ip.OutDiscards Udp.SndbufErrors"
-	filterMoves = "conntrack.drop? conntrack.early_drop? conntrack.insert_failed? nft ip-gap Ip.OutDiscards"
-	queueMoves  = "qdisc Ip.OutDiscards Udp.SndbufErrors"
-	unsentMoves = "tx_dropped tx_errors"
+	ringMoves    = "rx_missed_errors rx_dropped softnet.time_squeeze?"
+	backlogMoves = "softnet.dropped! rx_dropped"
+	senderMoves  = "tx_dropped Ip.OutDiscards Udp.SndbufErrors"
+	filterMoves  = "conntrack.drop? conntrack.early_drop? conntrack.insert_failed? nft ip-gap Ip.OutDiscards"
+	queueMoves   = "qdisc Ip.OutDiscards Udp.SndbufErrors"
+	unsentMoves  = "tx_dropped tx_errors"
 )
 
 // unqueued is where noop drops.
@@ -121,7 +122,12 @@ var causes = [...]Cause{
 	{Name: "CPU_BACKLOG", at: stageBacklog, Words: "CPU backlog at %h full", rest: model.LayerReceiverBacklog,
 		seen:   "-@(enqueue_to_backlog|netif_rx|__netif_rx|flush_backlog|process_backlog|dev_cpu_dead).*",
 		counts: "backlog(softnet.dropped,rx_dropped)", how: counter{by: byDevice},
-		moves: "softnet.dropped! rx_dropped", sender: senderMoves},
+		moves: backlogMoves, sender: senderMoves},
+	// It holds few packets of one flow once it is half full, if that is set: net/core/dev.c, skb_flow_limit.
+	{Name: flowLimit, at: stageBacklog, Words: "flow limit of the CPU backlog at %h",
+		moves: "softnet.flow_limit? " + backlogMoves, sender: senderMoves},
+	{Name: fullOrFlowLimit, at: stageBacklog, Words: "CPU backlog at %h full, or its flow limit",
+		moves: "softnet.flow_limit? " + backlogMoves, sender: senderMoves},
 	// The kernel gives a VLAN that no interface is in the same mark: net/core/dev.c, __netif_receive_skb_core.
 	{Name: "OTHERHOST", at: stageLink, Words: "addressed to another card or VLAN, seen at %h",
 		seen: "-@(ip|ip6)_rcv_core!", counts: "rx_otherhost_dropped", how: counter{by: byDevice},

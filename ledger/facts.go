@@ -62,6 +62,9 @@ const (
 	tunnelShut = "TUNNEL_SHUT"
 	// tunnelRefused is what a tunnel's interface did not take.
 	tunnelRefused = "TUNNEL_REFUSED"
+	// flowLimit is met by the packets of one flow while the backlog has room for others'.
+	flowLimit       = "CPU_FLOW_LIMIT"
+	fullOrFlowLimit = "CPU_BACKLOG_OR_FLOW_LIMIT"
 	// wrongLength is what a card says of frames that are longer than it takes, or too short.
 	wrongLength = "frame-length"
 )
@@ -106,6 +109,12 @@ func (b *book) refineBy(v *view, c *claim) {
 	if c.cause == "EINVAL" && full { // so send() said before Linux 6.6
 		c.layer, c.cause = model.LayerSenderDevice, "NEIGH_CREATEFAIL"
 		c.confidence = LessSure(c.confidence, Bounded) // the count is the whole kernel's
+	}
+	// Those beyond the flow limit are dropped ones, too: net/core/dev.c, enqueue_to_backlog.
+	if limited := v.table.field("softnet", "flow_limit"); c.cause == "CPU_BACKLOG" && most(limited) {
+		if c.cause = flowLimit; most(v.table.field("softnet", "dropped").less(limited)) {
+			c.cause = fullOrFlowLimit
+		}
 	}
 	if !inQueue(c.layer, c.cause) {
 		return

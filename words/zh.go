@@ -183,6 +183,8 @@ var chinese = map[string]string{
 	"bucket of %h's connection table full (too few nf_conntrack_buckets?)":                     "%h：连接跟踪表的一个哈希桶已满（nf_conntrack_buckets 太小？）",
 	"link-local source address, which is not forwarded at %h":                                  "%h：源地址是链路本地地址，不转发",
 	"CPU backlog at %h full":                                                                       "%h：内核收包队列（backlog）满",
+	"flow limit of the CPU backlog at %h":                                                          "%h：内核收包队列（backlog）的流限制（flow limit）",
+	"CPU backlog at %h full, or its flow limit":                                                    "%h：内核收包队列（backlog）满，或其流限制（flow limit）",
 	"addressed to another card or VLAN, seen at %h":                                                "%h：目的 MAC 或 VLAN 不是本机的",
 	"of a protocol unknown at %h, or received on a standby port of a bond":                         "%h：协议未知，或由 bond 的备用端口收到",
 	"bridge port at %h does not forward":                                                           "%h：网桥端口不转发",

@@ -14,7 +14,6 @@ var unnamed = map[string]string{
 	"Udp.IgnoredMulti":    "multicast that nobody here wants is no loss of a test's packets; a check reads it",
 	"Udp6.IgnoredMulti":   "as Udp.IgnoredMulti",
 	"TcpExt.ArpFilter":    "ARP, not packets of a test",
-	"softnet.flow_limit":  "softnet.dropped counts these, too",
 	"rx_errors":           "the sum of those below",
 	"tx_aborted_errors":   "part of tx_errors",
 	"tx_carrier_errors":   "part of tx_errors",
