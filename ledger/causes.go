@@ -327,6 +327,9 @@ var causes = [...]Cause{
 	// It counts both alike: net/sched/sch_netem.c, netem_enqueue.
 	{Name: netemLoss, at: stageQdisc, Words: "netem at %h, which is set to lose packets (or its queue was full)",
 		moves: queueMoves},
+	// A program, TCP's pacing or a BPF program of tc sets when each is to be sent: net/sched/sch_fq.c, fq_enqueue.
+	{Name: pastHorizon, at: stageQdisc, Words: "to be sent later than the queue of %h allows (fq's horizon)",
+		seen: `(\w+_)?HORIZON_LIMIT`, moves: queueMoves},
 	{Name: "QDISC_DROP_ALL", at: stageQdisc, Words: "queue of %h full, or its bucket shorter than the packet",
 		Way: "queue on the way at %h full, or its bucket shorter than the packet", moves: queueMoves},
 	{Name: "QDISC_CONGESTED", at: stageQdisc, Words: "queue of %h dropped early, to have the program slow down",
@@ -337,7 +340,7 @@ var causes = [...]Cause{
 	{Name: "QDISC_DROP", at: stageQdisc, Words: "queue of %h full", Way: "queue on the way at %h full",
 		rest: model.LayerSenderQdisc, errno: "ENOBUFS",
 		seen: `QDISC_.*|CAKE_.*|FQ_.*|DUALPI2_.*|GENERIC|(\w+_)?(OVERLIMIT|MAXFLOWS|FLOOD_PROTECTION|` +
-			`BAND_LIMIT|HORIZON_LIMIT|FLOW_LIMIT)`,
+			`BAND_LIMIT|FLOW_LIMIT)`,
 		counts: "queue", how: counter{by: byDevice, where: goesOut, also: "ENOBUFS"}, moves: queueMoves},
 	{Name: policer, at: stageQdisc, Words: "policer at %h",
 		seen: "TC_EGRESS@.*! -@__dev_queue_xmit!", counts: "policed-output(tc-output,police)",

@@ -63,6 +63,7 @@ type table struct {
 	own     map[string]reading            // likewise, of the flow's family alone; nil: not told apart
 	devices map[string]map[string]reading // field -> interface
 	qdiscs  map[string]reading            // interface -> its queues; one inside another counts the same drop
+	late    map[string]reading            // interface -> of these drops, those that were to be sent too late
 	inputs  map[string]reading            // interface -> clsact or ingress
 	nic     map[string]reading            // interface -> what its driver calls a full ring, the largest
 	xdp     map[string]reading            // interface -> dropped by XDP
@@ -117,7 +118,7 @@ var otherFamilies = map[int]func(group, name string) bool{
 func newTable(counters []model.Counter, family int, whole bool, alien func(group, name string) bool) table {
 	t := table{
 		fields: map[string]reading{}, devices: map[string]map[string]reading{}, qdiscs: map[string]reading{},
-		inputs: map[string]reading{}, nic: map[string]reading{}, xdp: map[string]reading{},
+		late: map[string]reading{}, inputs: map[string]reading{}, nic: map[string]reading{}, xdp: map[string]reading{},
 	}
 	if alien != nil {
 		t.own = map[string]reading{}
@@ -203,18 +204,20 @@ func (t *table) addDevice(dev, field string, r reading) {
 	t.devices[field][dev] = t.devices[field][dev].add(r)
 }
 
-// addQdisc takes qdisc.DEVICE.KIND.HANDLE.drops; a device's name may hold dots.
+// addQdisc takes qdisc.DEVICE.KIND.HANDLE.drops and .horizon_drops; a device's name may hold dots.
 func (t *table) addQdisc(rest string, r reading) {
 	parts := strings.Split(rest, ".")
-	if len(parts) < 4 || parts[len(parts)-1] != "drops" {
+	if len(parts) < 4 {
 		return
 	}
 	dev, kind := strings.Join(parts[:len(parts)-3], "."), parts[len(parts)-3]
-	if kind == "clsact" || kind == "ingress" {
+	switch what, old := parts[len(parts)-1], t.qdiscs[dev]; {
+	case what == "horizon_drops":
+		t.late[dev] = t.late[dev].add(r)
+	case what != "drops":
+	case kind == "clsact" || kind == "ingress":
 		t.inputs[dev] = t.inputs[dev].add(r)
-		return
-	}
-	if old := t.qdiscs[dev]; !old.known || r.whole > old.whole {
+	case !old.known || r.whole > old.whole:
 		t.qdiscs[dev] = r
 	}
 }

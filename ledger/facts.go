@@ -57,9 +57,11 @@ func (b *book) neverFits(q *model.Queue) bool {
 const (
 	longPacket = "TBF_BURST"
 	netemLoss  = "NETEM_LOSS"
-	policer    = "POLICER"
-	redirect   = "REDIRECT"
-	tunnelShut = "TUNNEL_SHUT"
+	// pastHorizon is the kernel's reason for packets that fq would have to hold longer than it may.
+	pastHorizon = "FQ_HORIZON_LIMIT"
+	policer     = "POLICER"
+	redirect    = "REDIRECT"
+	tunnelShut  = "TUNNEL_SHUT"
 	// tunnelRefused is what a tunnel's interface did not take.
 	tunnelRefused = "TUNNEL_REFUSED"
 	// flowLimit is met by the packets of one flow while the backlog has room for others'.
@@ -132,6 +134,8 @@ func (b *book) refineBy(v *view, c *claim) {
 	case c.cause == "QDISC_DROP" && q.Kind == "netem" &&
 		v.setting(q.Interface+"."+q.Handle+".netem_loss") != "":
 		c.cause = netemLoss
+	case (c.cause == "QDISC_DROP" || c.cause == "ENOBUFS") && q.Kind == "fq" && most(sum(v.table.late, v.queuedAt())):
+		c.cause = pastHorizon
 	case (c.cause == "QDISC_DROP" && !byVerdict || c.cause == "NOT_SPECIFIED") && q.EarlyDropped > q.Dropped/2:
 		c.cause = "QDISC_CONGESTED"
 	}

@@ -250,6 +250,7 @@ var chinese = map[string]string{
 	"longer than the bucket of %h's queue":                                                         "%h：包长超过队列的令牌桶",
 	"longer than the bucket of a queue at %h":                                                      "%h：包长超过队列的令牌桶",
 	"netem at %h, which is set to lose packets (or its queue was full)":                            "%h：netem 设定了丢包（或其队列满）",
+	"to be sent later than the queue of %h allows (fq's horizon)":                                  "%h：计划发送时间超出队列的时限（fq 的 horizon）",
 	"queue of %h full, or its bucket shorter than the packet":                                      "%h：队列满，或令牌桶小于包长",
 	"queue on the way at %h full, or its bucket shorter than the packet":                           "%h：途中队列满，或令牌桶小于包长",
 	"queue of %h dropped early, to have the program slow down":                                     "%h：队列提前丢包，让程序减速",

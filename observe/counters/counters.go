@@ -290,7 +290,7 @@ func (s *Snapshot) addQdisc(q qdisc) {
 		value      uint32
 	}{
 		{"drops", skbUnit, primary | loss, q.drops}, {"early_drops", skbUnit, 0, q.early},
-		{"overlimits", eventUnit, 0, q.overlimits},
+		{"horizon_drops", skbUnit, 0, q.late}, {"overlimits", eventUnit, 0, q.overlimits},
 		{"requeues", eventUnit, 0, q.requeues}, {"qlen", skbUnit, gauge, q.queued},
 	} {
 		name := "qdisc." + l.name + "." + q.name() + "." + e.name

@@ -91,6 +91,11 @@ qdisc fq_codel 8003: dev lan1 parent 1:2 limit 10240p flows 1024 quantum 1514 ta
  backlog 0b 0p requeues 0
   maxpacket 1442 drop_overlimit 1 new_flow_count 3 ecn_mark 0
   new_flows_len 0 old_flows_len 1
+qdisc fq 8006: dev lan1 parent 1:3 limit 10000p flow_limit 100p buckets 1024 orphan_mask 1023 quantum 3028b horizon 10s horizon_drop
+ Sent 4200 bytes 100 pkt (dropped %[3]d, overlimits 0 requeues 0)
+ backlog 0b 0p requeues 0
+  flows 2 (inactive 1 throttled 1)
+  gc 0 throttled 9 latency 7.5us horizon_drops %[3]d  horizon_caps 4
 qdisc cake 8004: dev wan root refcnt 2 bandwidth 50Mbit diffserv3 triple-isolate nonat nowash no-ack-filter split-gso rtt 100ms raw overhead 0
  Sent 4200 bytes 100 pkt (dropped %[3]d, overlimits 0 requeues 0)
  backlog 0b 0p requeues 0

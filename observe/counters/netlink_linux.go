@@ -282,6 +282,10 @@ func (q *qdisc) decodeOwn(m *message, b []byte) {
 		q.full(native32(b, 8)) // struct tc_fq_codel_xstats
 	case "red":
 		q.early = native32(b, 0) // struct tc_red_xstats
+	case "fq":
+		if horizonDrops := b[min(88, len(b)):]; len(horizonDrops) >= 8 { // struct tc_fq_qd_stats
+			q.late = uint32(binary.NativeEndian.Uint64(horizonDrops))
+		}
 	case "cake":
 		own := m.attributes(b) // TCA_CAKE_STATS_...
 		q.memory(own.number(4), own.number(3))

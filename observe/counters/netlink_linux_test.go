@@ -156,6 +156,8 @@ func TestQdiscs(t *testing.T) {
 		qdiscMessage(7, 0x80010000, 0x10001, "pfifo", u32(100), 0, 5, 0, 0),
 		qdiscMessage(7, 0, rootHandle, "fq_codel", join(attr(1, u32(5000)), attr(2, u32(10240))), 0, 0, 0, 0),
 		qdiscMessage(7, 0, rootHandle, "fq", join(attr(1, u32(10000)), attr(2, u32(100))), 0, 0, 0, 0),
+		qdiscMessage(7, 0x20000, 0x10001, "fq", nil, 0, 8, 0, 0, join(make([]byte, 88), u32(6, 0, 7, 0))...),
+		qdiscMessage(7, 0x20000, 0x10001, "fq", nil, 0, 8, 0, 0, make([]byte, 88)...), // before Linux 5.8
 		qdiscMessage(7, 0, rootHandle, "netem", u32(5000, 1000), 0, 0, 0, 0),
 		qdiscMessage(7, 0, rootHandle, "netem", u32(0, 1000, 1<<30, 0, 0, 0), 0, 0, 0, 0),
 		qdiscMessage(7, 0, rootHandle, "netem", // as Gilbert and Elliott have it

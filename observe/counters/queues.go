@@ -18,6 +18,7 @@ type qdisc struct {
 	queued         uint32 // packets in it
 	drops          uint32
 	early          uint32 // of the drops, those that ask the sender to slow down: there was room
+	late           uint32 // of the drops, those that were to be sent too late, fq's
 	requeues       uint32
 	overlimits     uint32
 	limitPackets   uint32 // 0 unknown
@@ -127,7 +128,7 @@ func tops(all []qdisc) (kept []qdisc) {
 			sum := sums[o]
 			sum.drops, sum.requeues = sum.drops+q.drops, sum.requeues+q.requeues
 			sum.overlimits, sum.queued = sum.overlimits+q.overlimits, sum.queued+q.queued
-			sum.early += q.early
+			sum.early, sum.late = sum.early+q.early, sum.late+q.late
 			sums[o] = sum
 		}
 	}
@@ -136,7 +137,7 @@ func tops(all []qdisc) (kept []qdisc) {
 			sum := sums[owner{q.link, q.handle >> 16}]
 			q.drops, q.requeues = max(q.drops, sum.drops), max(q.requeues, sum.requeues)
 			q.overlimits, q.queued = max(q.overlimits, sum.overlimits), max(q.queued, sum.queued)
-			q.early = max(q.early, sum.early)
+			q.early, q.late = max(q.early, sum.early), max(q.late, sum.late)
 			kept = append(kept, q)
 		}
 	}
@@ -260,6 +261,9 @@ func (q *qdisc) parseStatistics(line string, words []string) {
 	}
 	if n, known := value("early"); known && q.kind == "red" {
 		q.early = min(n, q.drops)
+	}
+	if n, known := value("horizon_drops"); known { // fq
+		q.late = n
 	}
 }
 
