@@ -45,6 +45,22 @@ func (v *view) dropper(iface string) (found *model.Queue) {
 	return found
 }
 
+// filtered is how many packets filters of tc may have dropped in the queues of q's interface: the outermost has classes
+// and counted what none inside of it did. What found the queue of a class full that tells of none may be among them.
+func (v *view) filtered(q *model.Queue) uint64 {
+	all, inside := uint64(0), uint64(0)
+	for _, o := range v.Observation.Queues {
+		switch {
+		case o.Interface != q.Interface:
+		case o.Inside:
+			inside = plus(inside, o.Dropped)
+		case slices.Contains(model.ClassfulQueues, o.Kind):
+			all = o.Dropped
+		}
+	}
+	return minus(all, inside)
+}
+
 // neverFits reports whether the flow's packets are longer than the bucket of a queue. How long it is, is known to
 // within what passes in a tick of the kernel's.
 func (b *book) neverFits(q *model.Queue) bool {
@@ -122,6 +138,8 @@ func (b *book) refineBy(v *view, c *claim) {
 		return
 	}
 	q := v.dropper(c.iface)
+	filtered := func() bool { return most(reading{whole: v.filtered(q)}) }
+	discards := v.table.field("Ip", "OutDiscards")
 	byVerdict := c.order < bySocket && c.evidence.Scope == "packet"
 	switch {
 	case q == nil && c.cause == "ENOBUFS" && full:
@@ -134,6 +152,12 @@ func (b *book) refineBy(v *view, c *claim) {
 	case c.cause == "QDISC_DROP" && q.Kind == "netem" &&
 		v.setting(q.Interface+"."+q.Handle+".netem_loss") != "":
 		c.cause = netemLoss
+	case c.cause == "QDISC_DROP" && filtered() && most(v.table.policers):
+		c.cause = policer
+	// IP is told of a full queue, unless another interface hands the packets to that one.
+	case c.cause == "QDISC_DROP" && filtered() && v == b.path.sender && v.route.Interface == q.Interface && !b.in.TCP &&
+		discards.known && !most(discards):
+		c.cause = "TC_EGRESS"
 	case (c.cause == "QDISC_DROP" || c.cause == "ENOBUFS") && q.Kind == "fq" && most(sum(v.table.late, v.queuedAt())):
 		c.cause = pastHorizon
 	case (c.cause == "QDISC_DROP" && !byVerdict || c.cause == "NOT_SPECIFIED") && q.EarlyDropped > q.Dropped/2:

@@ -134,6 +134,10 @@ func (q Queue) Counter(name string) string {
 	return "qdisc." + q.Interface + "." + q.Kind + "." + q.Handle + "." + name
 }
 
+// ClassfulQueues are kinds of queues that hand packets to others inside of them, as filters of tc tell, and count what
+// these filters drop.
+var ClassfulQueues = []string{"htb", "hfsc", "prio", "drr", "qfq", "ets"}
+
 // Route is the route that a host has for a flow's packets. Where that leads into a tunnel, the way to the tunnel's far
 // end is meant, too.
 type Route struct {

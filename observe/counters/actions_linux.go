@@ -7,6 +7,8 @@ import (
 
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
+
+	"pelt/model"
 )
 
 // Attributes of tc's actions (include/uapi/linux/pkt_cls.h, rtnetlink.h, tc_act/tc_mirred.h).
@@ -25,10 +27,11 @@ const (
 	ingressRedirect = 3 // TCA_INGRESS_REDIR
 )
 
-// askActions adds the actions of the namespace that lose packets, where an input has a place for them. A kernel without
-// such actions answers with an error, and has none.
+// askActions adds the actions of the namespace that lose packets, where an input or a queue has a place for them. A
+// kernel without such actions answers with an error, and has none.
 func (s *Snapshot) askActions(c *netlink.Conn, qdiscs []qdisc) {
-	if !slices.ContainsFunc(qdiscs, func(q qdisc) bool { return q.parent == ingressHandle }) {
+	mayAct := func(q qdisc) bool { return q.parent == ingressHandle || slices.Contains(model.ClassfulQueues, q.kind) }
+	if !slices.ContainsFunc(qdiscs, mayAct) {
 		return
 	}
 	for _, kind := range []string{policeKind, mirredKind} {

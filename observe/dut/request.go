@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"pelt/model"
 	"pelt/observe/counters"
 )
 
@@ -33,7 +34,8 @@ var momentTexts = [...]struct{ name, command string }{
 	{counters.RouterLinks, `[ "$1" = measure ] ||
 { ip -d -s -s link show || ip link show; } | awk 'NR <= 2000 { print substr($0, 1, 800) }'`},
 	{counters.RouterQueues, `has tc && queues=$(tc -s qdisc show | head -n 1000) && echo "$queues"`},
-	{counters.RouterActions, `case $queues in *clsact*|*ingress*)
+	{counters.RouterActions, `case $queues in *clsact*|*ingress*|*"qdisc ` +
+		strings.Join(model.ClassfulQueues, ` "*|*"qdisc `) + ` "*)
 for kind in police mirred; do tc -s actions list action $kind; done | head -n 500;; esac`},
 	{counters.RouterMoment, "grep -sH . " + strings.Join(counters.MomentFiles(), " ") +
 		`; [ "$1" = measure ] || grep -sHE '^([0-9]|DEVTYPE=)' ` + strings.Join(counters.RouterDevices(), " ")},

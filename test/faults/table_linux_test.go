@@ -123,6 +123,12 @@ var table = []row{
 		make:  func(c *chain) func() { return bucket(c.sender, their) }},
 	{name: "sender: htb and pfifo", want: queueOfSender, facts: `qdisc\.eth0\.pfifo\.2:\.limit=20 skb`,
 		make: func(c *chain) func() { return htb(c.sender, their, 6_250, pfifo()) }},
+	{name: "sender: filter of htb", want: each("sender-qdisc/TC_EGRESS"),
+		make: func(c *chain) func() {
+			htb(c.sender, their, 6_250_000, pfifo())
+			c.sender.Shot(their, netlink.MakeHandle(1, 0))
+			return nil
+		}},
 	{name: "sender: tbf, segments",
 		want: answers{"sender-qdisc/(QDISC_DROP|SKB_GSO_SEG)" + unread, "sender-qdisc/ENOBUFS",
 			"sender-qdisc/(QDISC_DROP|SKB_GSO_SEG)"},
