@@ -118,6 +118,7 @@ type link struct {
 	loopback bool
 	txQueue  uint32
 	mtu      int      // 0 unknown
+	master   int      // index of the interface that it is a port of, or 0
 	address  string   // as it came
 	xdp      string   // mode and number of an attached XDP program
 	silent   bool     // it is up and has no carrier

@@ -82,6 +82,13 @@ func Diff(idle, start, measure, end Snapshot, idleSeconds float64) []model.Count
 			sum.divide(all, dev)
 		}
 	}
+	for name, m := range all {
+		port := end.links[m.link]
+		if of := end.links[port.master]; of.kind == bond && m.role&loss != 0 {
+			sum := all["dev."+of.name+strings.TrimPrefix(name, "dev."+port.name)]
+			sum.less(part{link: of.index}, m.parts[part{link: port.index}])
+		}
+	}
 	out := make([]model.Counter, 0, len(all))
 	for _, m := range all {
 		c, ok := m.counter(!measure.Taken.IsZero(), idleSeconds)
@@ -94,6 +101,24 @@ func Diff(idle, start, measure, end Snapshot, idleSeconds float64) []model.Count
 	}
 	slices.SortFunc(out, func(a, b model.Counter) int { return cmp.Compare(a.Name, b.Name) })
 	return out
+}
+
+// less takes from a part of a bond's counter by how much a port's went on.
+func (m *merged) less(of part, port *values) {
+	if m == nil || m.parts[of] == nil || port == nil {
+		return
+	}
+	sum, from := m.parts[of], -1
+	for at := range moments {
+		switch {
+		case !sum.known[at] || !port.known[at]:
+		case from < 0:
+			from = at
+		default:
+			more := port.at[at] - min(port.at[at], port.at[from])
+			sum.at[at] = max(sum.at[from], sum.at[at]-min(sum.at[at], more))
+		}
+	}
 }
 
 // divide takes from a sum the one part that moved over the trial: the others were what they had been at the start. If

@@ -234,6 +234,10 @@ func (s *Snapshot) parseLinks(text string) {
 			if words[3] == "mtu" {
 				l.mtu, _ = strconv.Atoi(words[4]) // 0 stands for unknown
 			}
+			if i := slices.Index(words, "master"); i > 0 {
+				of, _ := s.linkNamed(words[i+1])
+				l.master = of.index
+			}
 			for _, w := range words {
 				if mode, is := strings.CutPrefix(w, "xdp"); is {
 					mode, _, _ = strings.Cut(mode, "/")

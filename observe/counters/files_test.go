@@ -281,7 +281,7 @@ func TestParseLinks(t *testing.T) {
 }
 
 // A router tells of the kinds of its interfaces beside their counters, and not when the measured part begins. What a
-// tunnel refuses is no damaged frame, and what a bond counts so is its ports'.
+// tunnel refuses is no damaged frame, and what a bond counts so is its ports'; of packets that were dropped it adds them.
 func TestRouterKinds(t *testing.T) {
 	const links = `2: eth0: <BROADCAST,MULTICAST,SLAVE,UP,LOWER_UP> mtu 1500 qdisc fq_codel master bond0 state UP
     link/ether 7e:a4:ea:c6:43:59 brd ff:ff:ff:ff:ff:ff promiscuity 0 minmtu 68 maxmtu 65535
@@ -312,7 +312,8 @@ func TestRouterKinds(t *testing.T) {
 	moment := func(second int64, n int, links, moment string) Snapshot {
 		dev := ""
 		for _, name := range []string{"eth0", "bond0", "wg0", "gre4-site", "br-lan"} {
-			dev += fmt.Sprintf("%s: 0 9 %d 0 %d %d 0 0 0 9 0 0 0 0 0 0\n", name, 3*n, n, 2*n)
+			dropped := map[string]int{"eth0": 50 + n, "bond0": 3 * n}[name]
+			dev += fmt.Sprintf("%s: 0 9 %d %d %d %d 0 0 0 9 0 0 0 0 0 0\n", name, 3*n, dropped, n, 2*n)
 		}
 		return mips.Parse(time.Unix(second, 0), map[string]string{"/proc/net/dev": dev, RouterLinks: links,
 			RouterMoment: moment})
@@ -329,7 +330,8 @@ func TestRouterKinds(t *testing.T) {
 			t.Errorf("moved: %v, want %v", got, want)
 		}
 	}
-	want := map[string][2]uint64{"dev.eth0.rx_fifo_errors": {90, 70}, "dev.eth0.rx_frame_sum": {180, 140},
+	want := map[string][2]uint64{"dev.eth0.rx_dropped": {90, 70}, "dev.bond0.rx_dropped": {180, 140},
+		"dev.eth0.rx_fifo_errors": {90, 70}, "dev.eth0.rx_frame_sum": {180, 140},
 		"dev.wg0.rx_refused": {270, 210}, "dev.gre4-site.rx_refused": {270, 210},
 		"dev.br-lan.rx_fifo_errors": {90, 70}, "dev.br-lan.rx_frame_errors": {180, 140}}
 	check(links, "", want)

@@ -171,7 +171,7 @@ func decodeLink(b []byte) (link, error) {
 		index: int(int32(native32(b, 4))), up: flags&unix.IFF_UP != 0, loopback: flags&unix.IFF_LOOPBACK != 0,
 		name: a.text(unix.IFLA_IFNAME), kind: a.nested(unix.IFLA_LINKINFO).text(unix.IFLA_INFO_KIND),
 		address: string(a.data(unix.IFLA_ADDRESS)), txQueue: uint32(a.number(unix.IFLA_TXQLEN)),
-		mtu: int(a.number(unix.IFLA_MTU)),
+		mtu: int(a.number(unix.IFLA_MTU)), master: int(a.number(unix.IFLA_MASTER)),
 		xdp: xdpProgram(a.nested(unix.IFLA_XDP)), silent: flags&unix.IFF_UP != 0 && flags&unix.IFF_LOWER_UP == 0,
 	}
 	if info := a.nested(unix.IFLA_LINKINFO); info.text(unix.IFLA_INFO_SLAVE_KIND) == "bridge" {

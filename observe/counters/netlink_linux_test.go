@@ -46,7 +46,7 @@ func linkMessage(fields int) []byte {
 	}
 	const nested = 0x8000
 	return join(u32(0, 7, 1, 0),
-		attr(3, str("eth0.100")), attr(4, u32(1500)), attr(13, u32(1000)), attr(1, []byte{2, 0, 0, 0, 0, 1}),
+		attr(3, str("eth0.100")), attr(4, u32(1500)), attr(13, u32(1000)), attr(1, []byte{2, 0, 0, 0, 0, 1}), attr(10, u32(3)),
 		attr(18|nested, attr(1, str("vlan"))), attr(23, stats),
 		attr(43|nested, join(attr(2, []byte{1}), attr(4, u32(17)))))
 }
@@ -55,7 +55,7 @@ func TestParseLink(t *testing.T) {
 	for _, fields := range []int{23, 24, 25, 27} { // of Linux 4.5, 4.6, 5.19, and one to come
 		l, err := decodeLink(linkMessage(fields))
 		if err != nil || l.index != 7 || l.name != "eth0.100" || l.kind != "vlan" || !l.up || l.loopback ||
-			l.txQueue != 1000 || l.xdp != "native 17" {
+			l.txQueue != 1000 || l.master != 3 || l.xdp != "native 17" {
 			t.Fatalf("%d fields: %+v", fields, l)
 		}
 		s := Snapshot{links: map[int]link{}}
