@@ -57,7 +57,9 @@ func leftOfSearches(t *testing.T) {
 
 // TestEstimateInChinese: also the days of an estimate are said in the reader's language.
 func TestEstimateInChinese(t *testing.T) {
-	for time, want := range map[string]string{"10s": "约 12 s", "2d": "约 2 天", "51h": "约 2 天 3 h", "7d": "约 7 天"} {
+	for time, want := range map[string]string{
+		"10s": "约 12 s", "2d": "约 2 天", "51h": "约 2 天 3 h", "7d": "约 7 天",
+	} {
 		p, err := plan.Soak.Of("192.0.2.1", "time="+time)
 		testenv.Must(t, err)
 		if got, _, _ := Estimate(words.Chinese, p); got != want {
@@ -68,15 +70,13 @@ func TestEstimateInChinese(t *testing.T) {
 
 // TestEstimateOfTransfers: transfers take as long as they need, until they are cut.
 func TestEstimateOfTransfers(t *testing.T) {
-	for time, want := range map[string]string{"20s": "about 20 s to 7 min: 20 trials", "": "about 20 s to 40 min: 20 trials"} {
-		settings := []string{"bytes=10MB"}
-		if time != "" {
-			settings = append(settings, "time="+time)
-		}
-		p, err := plan.Control.Of("lab:router", settings...)
+	for most, want := range map[string]string{
+		"time=20s": "about 20 s to 7 min: 20 trials", "time=2m": "about 20 s to 40 min: 20 trials",
+	} {
+		p, err := plan.Control.Of("lab:router", "bytes=10MB", most)
 		testenv.Must(t, err)
 		if got, _, _ := Estimate(words.English, p); got != want {
-			t.Errorf("--time %s: %q, want %q", time, got, want)
+			t.Errorf("%s: %q, want %q", most, got, want)
 		}
 	}
 }

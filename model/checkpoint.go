@@ -82,8 +82,8 @@ func Unfinished(list []Checkpoint) Result {
 	return r
 }
 
-// mostSilent bounds the steps, of a second each, between two parts of a series: an end that is not heard for longer than
-// MaxPatience ends its trial. So the parts of a file add no more than their number allows, whatever they say.
+// mostSilent bounds the steps, of a second each, between two parts of a series: an end that is not heard for longer
+// than MaxPatience ends its trial. So the parts of a file add no more than their number allows, whatever they say.
 const mostSilent = 120
 
 // appendLater appends a later part of a series. Steps between the two parts are unknown: in those nothing was heard

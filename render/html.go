@@ -110,7 +110,7 @@ var (
 	nameParts = regexp.MustCompile(`([._:/,])([a-zA-Z])`)
 )
 
-// How wide a name is, in ems, that has room in a line of a phone, and of a wide screen: also as bold words of a headline.
+// How wide a name is, in ems, that has room in a line of a phone, and of a wide screen, also in a headline.
 const (
 	longestWhole = 13.5
 	longestName  = 30

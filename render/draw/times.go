@@ -193,7 +193,8 @@ func changes(p *Picture, placed []placedChange, top, bottom float64) {
 		if a := c.label.area(c.wordsAt, y); c.row >= 0 && a.left < c.at && c.at < a.right {
 			y += 9 // below its own words
 		}
-		p.under(Shape{Form: Polyline, At: []float64{c.at, y, c.at, bottom}, Stroke: c.label.Fill, Width: 1, Dash: Dashed})
+		p.under(Shape{Form: Polyline, At: []float64{c.at, y, c.at, bottom}, Stroke: c.label.Fill, Width: 1,
+			Dash: Dashed})
 		p.add(Shape{Form: Dot, At: []float64{c.at, y}, Radius: 3.5, Fill: c.label.Fill, Tip: c.label.Text})
 	}
 	for _, c := range placed {

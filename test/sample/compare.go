@@ -101,8 +101,8 @@ func variants(id, target string, later time.Duration, repeats int) model.Documen
 			}
 		}
 	}
-	d.Warnings = model.Doubts{model.NewReason(model.OtherHosts, "node", "receiver", "was", "desk", "was_kernel", "6.12.0",
-		"was_cpu", "AMD EPYC", "is", "desk", "is_kernel", "6.1.0", "is_cpu", "AMD EPYC")}
+	d.Warnings = model.Doubts{model.NewReason(model.OtherHosts, "node", "receiver", "was", "desk",
+		"was_kernel", "6.12.0", "was_cpu", "AMD EPYC", "is", "desk", "is_kernel", "6.1.0", "is_cpu", "AMD EPYC")}
 	last := &d.Results[len(d.Results)-1]
 	last.State, last.Why = model.Invalid, lateSender("up", model.SenderTimerLate, 91e3, 100e3)
 	return d

@@ -188,7 +188,8 @@ func Unwatched() model.Document {
 			{Node: "sender", Mode: model.DropsOff,
 				Why:    model.Doubts{{Code: model.NoRights}},
 				Unread: model.Doubts{{Code: model.Unread, Name: "nft rules", Text: "operation not permitted"}}},
-			{Node: "receiver", Why: model.Doubts{{Code: model.TrialCut, Of: fault("its agent went away during the trial")}}},
+			{Node: "receiver",
+				Why: model.Doubts{{Code: model.TrialCut, Of: fault("its agent went away during the trial")}}},
 		}
 		d.Results = append(d.Results, r)
 	}
