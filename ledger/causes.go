@@ -254,7 +254,7 @@ var causes = [...]Cause{
 	{Name: "UDP_CSUM", at: stageUDP, Words: "wrong or missing checksum at %h",
 		seen: "-@_*first_packet_length.*|udp(v6)?_recvmsg.* " + // they drop nothing else
 			"-@__udp[46]_lib_rcv|udp(v6)?_queue_rcv_one_skb!",
-		counts: "Udp.InCsumErrors", how: counter{where: arrives}, moves: "Udp.InCsumErrors! Udp.InErrors!",
+		counts: "Udp.InCsumErrors", how: counter{where: arrives, also: "SOCKET_DROP"}, moves: "Udp.InCsumErrors! Udp.InErrors!",
 		told: "wrong checksums at the device", end: func(in *Input) uint64 { return in.Broken }},
 	{Name: "SECURITY_HOOK", at: stageUDP, Words: "security module of %h (SELinux, AppArmor)", when: facts.always,
 		seen: "SECURITY_HOOK@(__)?(udp|sk_filter|tcp).*", moves: "socket Udp.InErrors!"},
@@ -262,13 +262,16 @@ var causes = [...]Cause{
 		moves: "socket Udp.InErrors! TcpExt.PFMemallocDrop"},
 	{Name: "SOCKET_FILTER", at: stageUDP, seen: "-@udp(v6)?_queue_rcv_one_skb!",
 		Words:  "forbidden at %h (socket filter, control group, IPsec policy or security module)",
-		counts: "Udp.InErrors -Udp.RcvbufErrors -Udp.InCsumErrors -Udp.MemErrors", how: counter{where: arrives},
-		moves: "socket Udp.InErrors!"},
+		counts: "Udp.InErrors -Udp.RcvbufErrors -Udp.InCsumErrors -Udp.MemErrors",
+		how:    counter{where: arrives, also: "SOCKET_DROP"}, moves: "socket Udp.InErrors!"},
 	{Name: "SOCKET_FILTER_OR_MEMORY", at: stageUDP,
 		Words: "one of: a socket filter, a control group, IPsec, or the limit of socket memory, at %h"},
 	// TCP has one reason for both: net/ipv4/tcp_input.c, tcp_try_rmem_schedule.
 	{Name: "BUFFER_OR_MEMORY", at: stageBuffer, Words: "one of: %r socket buffer full, or the limit of socket memory",
 		seen: "PROTO_MEM@tcp_.*"},
+	// Its count is the flow's own, and those that tell which it was hold packets of other sockets.
+	{Name: "SOCKET_DROP", at: stageBuffer, moves: "Udp.InErrors",
+		Words: "one of: %r socket buffer full, wrong checksum, forbidden, or the limit of socket memory"},
 	{Name: "PROTO_MEM", at: stageMemory, rest: model.LayerReceiverMemory,
 		Words:  "socket memory limit at %h (udp_mem, or a control group)",
 		seen:   "-@__udp_enqueue_schedule_skb.*|sk_rmem_schedule.*|__sk_mem.* -@udp(v6)?_queue_rcv_one_skb!",

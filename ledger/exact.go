@@ -409,20 +409,49 @@ func (b *book) socketClaims() {
 			most, parts[0].layer, parts[0].cause = n, s.layer, s.cause
 		}
 	}
+	rest := parts[0] // what none of these counted
 	if v := b.path.receiver; v != nil && v.table.field("Udp", "InDatagrams").known && b.path.socketVerdicts() == 0 {
 		parts[0].counted = v.table.moved("Udp", "RcvbufErrors").whole
 		for _, cause := range []string{"SOCKET_FILTER", "UDP_CSUM"} {
 			counted := b.counters(v, Of(model.LayerReceiverUDP, cause).counts).whole
+			if cause == "UDP_CSUM" && b.checkedFirst() {
+				counted = 0
+			}
 			parts = append(parts, part{model.LayerReceiverUDP, cause, counted})
 		}
-		parts = append(parts, part{model.LayerReceiverMemory, "PROTO_MEM", drops})
+		rest = part{model.LayerReceiverMemory, "PROTO_MEM", v.table.moved("Udp", "MemErrors").whole}
+		parts = append(parts, rest)
 	}
-	left := minus(drops, b.path.socketVerdicts())
+	all, left := uint64(0), minus(drops, b.path.socketVerdicts())
 	for _, p := range parts {
+		all = plus(all, p.counted)
+	}
+	certain := uint64(0) // of what each counted, if all the others are of this flow
+	sure := func(p part) uint64 { return min(p.counted, minus(left, minus(all, p.counted))) }
+	for _, p := range parts {
+		certain = plus(certain, sure(p))
+	}
+	if minus(min(all, left), certain) > stray { // more counted than these sockets dropped: others' are among them
+		for i, p := range parts {
+			parts[i].counted = sure(p)
+		}
+		rest = part{model.LayerReceiverBuffer, "SOCKET_DROP", 0}
+	}
+	for _, p := range append(parts, part{rest.layer, rest.cause, left}) {
 		n := min(left, p.counted)
 		left -= n
 		b.add(told(bySocket, p.layer, b.in.Receiver, p.cause, "SO_MEMINFO drops").ofSocket(n))
 	}
+}
+
+// checkedFirst reports whether the kernel finds the flow's packets wrong before it knows their socket, which does not
+// count them then: include/linux/skbuff.h, CHECKSUM_BREAK.
+func (b *book) checkedFirst() bool {
+	headers := 14 + 20
+	if b.in.Family == 6 {
+		headers = 14 + 40
+	}
+	return b.in.PacketBytes > 0 && b.in.PacketBytes-headers <= 76
 }
 
 // socketVerdicts is how many packets the watch saw the receiver's sockets drop,

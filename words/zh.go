@@ -465,9 +465,10 @@ var chinese = map[string]string{
 	"%s of the packets went on": "%s 的包继续前进", "%s lost": "丢包 %s", "%s sent": "发送 %s", "%s received": "收到 %s",
 	"%s up to %s, beyond this scale.": "%s 最高 %s，超出刻度。", "at %s: %s": "%s：%s", "%s (%s): %s": "%s（%s）：%s", "--all shows the rest": "--all 显示其余",
 
-	"forbidden at %h (socket filter, control group, IPsec policy or security module)":       "%h：被禁止（套接字过滤器、控制组、IPsec 策略或安全模块）",
-	"one of: a socket filter, a control group, IPsec, or the limit of socket memory, at %h": "%h：套接字过滤器、控制组、IPsec，或套接字内存上限",
-	"too long for %h's network card, or cut off on the way":                                 "%h：帧太长，网卡收不下，或途中被截断",
+	"forbidden at %h (socket filter, control group, IPsec policy or security module)":         "%h：被禁止（套接字过滤器、控制组、IPsec 策略或安全模块）",
+	"one of: a socket filter, a control group, IPsec, or the limit of socket memory, at %h":   "%h：套接字过滤器、控制组、IPsec，或套接字内存上限",
+	"one of: %r socket buffer full, wrong checksum, forbidden, or the limit of socket memory": "%h：套接字缓冲区满、校验和错误、被禁止，或套接字内存达到上限",
+	"too long for %h's network card, or cut off on the way":                                   "%h：帧太长，网卡收不下，或途中被截断",
 }
 
 // families are names of metrics that are made of what a figure is of and of which figure it is.
