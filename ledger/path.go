@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"pelt/model"
@@ -331,11 +332,14 @@ func (f facts) countersRead() bool {
 // unread reports whether the host's counters were not read.
 func (f facts) unread() bool { return f.read == nil }
 
-// ruleOrTracking reports whether connection tracking and a rule look alike: neither counter was read, or both moved. (A
-// rule of nft drops elsewhere since Linux 6.7, but nothing here tells the kernel's age.)
+// ruleOrTracking reports whether connection tracking and a rule look alike: neither counter was read, or both moved. Of
+// hosts that tell their kernel only rules of nft are read, which drop elsewhere since Linux 6.7.
 func (f facts) ruleOrTracking() bool {
-	if f.unread() {
+	switch {
+	case f.unread():
 		return f.errno == ""
+	case f.errno == "" && f.host != nil && f.host.runs(6, 7):
+		return false
 	}
 	// A clash of two connections moves both: net/netfilter/nf_conntrack_core.c, nf_ct_resolve_clash.
 	tracking := max(f.read("conntrack.drop"), f.read("conntrack.insert_failed"))
@@ -355,6 +359,13 @@ func (v *view) setting(name string) string {
 		}
 	}
 	return ""
+}
+
+// runs reports whether the node's kernel is known to be of a version or newer.
+func (v *view) runs(major, minor int) bool {
+	var is [2]int
+	_, err := fmt.Sscanf(v.setting(model.KernelRelease), "%d.%d", &is[0], &is[1])
+	return err == nil && slices.Compare(is[:], []int{major, minor}) >= 0
 }
 
 // have reports whether all of the interfaces, one at least, have a setting.

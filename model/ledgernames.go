@@ -37,6 +37,9 @@ const UncountedRules = ".uncounted"
 // Forwarding6Off is the setting that is 1 if a host forwarded no IPv6 packets at some moment of a trial, else 0.
 const Forwarding6Off = "ipv6_forwarding_off"
 
+// KernelRelease is the setting that is a host's kernel, as uname -r has it.
+const KernelRelease = "kernel.osrelease"
+
 // GroupMemory begins the name of the setting that is the socket memory of a host's control group, in bytes. The group's
 // name follows.
 const GroupMemory = "socket_memory_bytes.of:"

@@ -32,6 +32,7 @@ var hostSysctls = []string{
 	"net.netfilter.nf_conntrack_count",
 	"net.ipv4.neigh.default.gc_thresh3",
 	"net.ipv6.neigh.default.gc_thresh3",
+	model.KernelRelease,
 }
 
 // interfaceSysctls are settings of one interface, IF. The kernel obeys the

@@ -46,8 +46,8 @@ func linkMessage(fields int) []byte {
 	}
 	const nested = 0x8000
 	return join(u32(0, 7, 1, 0),
-		attr(3, str("eth0.100")), attr(4, u32(1500)), attr(13, u32(1000)), attr(1, []byte{2, 0, 0, 0, 0, 1}), attr(10, u32(3)),
-		attr(18|nested, attr(1, str("vlan"))), attr(23, stats),
+		attr(3, str("eth0.100")), attr(4, u32(1500)), attr(13, u32(1000)), attr(1, []byte{2, 0, 0, 0, 0, 1}),
+		attr(10, u32(3)), attr(18|nested, attr(1, str("vlan"))), attr(23, stats),
 		attr(43|nested, join(attr(2, []byte{1}), attr(4, u32(17)))))
 }
 
