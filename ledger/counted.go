@@ -221,6 +221,13 @@ func (v *view) down() bool {
 	return v.route.NoCarrier || len(out) > 0 && v.table.device(out, model.CarrierDown).whole > 0
 }
 
+// handsDown reports whether the node's route leads into an interface that hands packets to another one's queue, and
+// counts what that did not take: drivers/net/macvlan.c, macvlan_start_xmit; net/8021q/vlan_dev.c; for tunnels
+// net/ipv4/ip_tunnel_core.c, iptunnel_xmit.
+func (v *view) handsDown() bool {
+	return !slices.Contains([]string{"", "device", "veth", "bridge", "bond"}, v.route.Device)
+}
+
 // noPeer reports whether that is for want of a peer: a full queue is no error there.
 func noPeer(b *book, v *view) bool {
 	out := v.routed()
@@ -241,15 +248,18 @@ func (v *view) routed() []string {
 func (b *book) unsentBy(v *view, row *Cause) {
 	t, layer, cause := &v.table, b.ahead(v, stageDevice), row.Name
 	sent := t.device(v.routed(), "tx_dropped").add(t.device(v.routed(), "tx_errors"))
+	below := func(c *claim) bool { // it had the packets of another interface, which counts them, too
+		return c.host == v.Name && v.handsDown() && (c.layer == b.ahead(v, stageQdisc) || c.order == byRule)
+	}
 	next := b.path.next(v)
 	if next == nil {
-		b.counter(byTransmit, layer, v.Name, cause, sent, of(layer))
+		b.counter(byTransmit, layer, v.Name, cause, sent, func(c *claim) bool { return c.layer == layer || below(c) })
 		return
 	}
 	behind := func(c *claim) bool {
 		return b.at(next, stageBacklog)(c) && c.cause == "CPU_BACKLOG" || b.at(next, stageRing)(c) &&
 			c.cause == model.CauseRingFull ||
-			c.layer == layer && c.host == v.Name && (c.cause == cause || b.notTaken(c))
+			c.layer == layer && c.host == v.Name && (c.cause == cause || b.notTaken(c)) || below(c)
 	}
 	// A full ring is told to whoever sends, a missing carrier is not.
 	told := minus(t.field("Ip", "OutDiscards").whole,
