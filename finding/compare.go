@@ -2,7 +2,6 @@ package finding
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -450,12 +449,12 @@ func (c Comparison) doubts() []Finding {
 // change as goodput does, and fewer comparisons tell more.
 const DefaultMetrics = "loss_free,goodput,loss,delay,cpu"
 
-// Metrics are those that words with commas between them name.
-func Metrics(words string) (all []*table.Metric, err error) {
-	for word := range strings.SplitSeq(words, ",") {
+// Metrics are those that a text names, with commas between them.
+func Metrics(text string) (all []*table.Metric, err error) {
+	for word := range strings.SplitSeq(text, ",") {
 		named := table.Named(strings.TrimSpace(word))
 		if len(named) == 0 {
-			return nil, fmt.Errorf("no figure %q; want one of %s", word, strings.Join(table.Words(), ", "))
+			return nil, words.Errorf("no figure %q; want one of %s", word, strings.Join(table.Words(), ", "))
 		}
 		all = append(all, named...)
 	}

@@ -136,7 +136,7 @@ func ParseCalls(text string) ([]netip.Prefix, error) {
 		}
 		p, err := netip.ParsePrefix(word)
 		if err != nil || p.Addr().Is4In6() {
-			return nil, fmt.Errorf("%q is no address and no network; want such as 192.0.2.7 or 10.0.0.0/8", word)
+			return nil, words.Errorf("%q is no address and no network; want such as 192.0.2.7 or 10.0.0.0/8", word)
 		}
 		all = append(all, p.Masked())
 	}

@@ -272,14 +272,14 @@ func oneLineJSON(line []byte, v any) error {
 func loadFile(path string) (model.Document, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return model.Document{}, fmt.Errorf("run %s: %w: there is no such file", path, ErrNotFound)
+		return model.Document{}, words.Errorf("run %s: %w: there is no such file", path, ErrNotFound)
 	}
 	if err != nil {
 		return model.Document{}, fmt.Errorf("load run: %w", err)
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return model.Document{}, fmt.Errorf("run %s: %w: it is a directory", path, ErrNotFound)
+		return model.Document{}, words.Errorf("run %s: %w: it is a directory", path, ErrNotFound)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {

@@ -1,10 +1,11 @@
 package table
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
+
+	"pelt/words"
 )
 
 // Bound is what a comparison must not show: a change of a metric below or above a
@@ -19,7 +20,7 @@ type Bound struct {
 // ParseBound reads "goodput < -5%" and the like. Its error says what was typed, and what to type.
 func ParseBound(text string) (Bound, error) {
 	wrong := func(format string, args ...any) (Bound, error) {
-		return Bound{}, fmt.Errorf("%q: %s", text, fmt.Sprintf(format, args...))
+		return Bound{}, words.Errorf("%q: %w", text, words.Errorf(format, args...))
 	}
 	at := strings.IndexAny(text, "<>")
 	if at < 0 {

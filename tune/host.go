@@ -17,6 +17,7 @@ import (
 
 	"pelt/internal/nic"
 	"pelt/internal/outfile"
+	"pelt/words"
 )
 
 // host is the host that is tuned: the kernel's files below a directory, and its drivers.
@@ -141,7 +142,7 @@ func (h host) named(index int) string {
 // device finds out that an interface is there, and that /sys shows this namespace's.
 func (h host) device(dev string) (index int, err error) {
 	if index, err = h.present(dev); err == nil && index == 0 {
-		err = fmt.Errorf("no interface %s here", dev)
+		err = words.Errorf("no interface %s here", dev)
 	}
 	return index, err
 }

@@ -100,7 +100,7 @@ func parseCells(doc model.Document, texts []string) (model.Cell, error) {
 		knob, known := names[name]
 		if !known {
 			list := strings.Join(slices.Sorted(maps.Keys(flags)), ", ")
-			return nil, usagef("--cell: this run has no setting %q; it has %s", name, cmp.Or(list, "one setting only"))
+			return nil, usagef("--cell: this run has no setting %q; it has %s", name, cmp.Or(list, spoken().Say("one setting only")))
 		}
 		v, err := parseLevel(knob, value)
 		if err != nil {
