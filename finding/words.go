@@ -756,8 +756,10 @@ var generalSentences = map[string]string{
 		`is down, or has another address`,
 	"why.neighbour-silent": `that host does not answer on {interface}: it is down, or has another address`,
 	"why.own-firewall":     `this host's own firewall refuses the connection ({icmp}): let TCP port {port} out`,
-	"why.far-firewall":     `its own firewall refuses the connection ({icmp}): let TCP port {port} in there`,
-	"why.router-no-route":  `the router {router} has no route to that host: check the address, and the routes there`,
+	"why.far-firewall": `[{forwards ?}TCP port {port} is forwarded there to a host that it cannot reach, or its own ` +
+		`firewall refuses the connection ({icmp})|its own firewall refuses the connection ({icmp}): let TCP port ` +
+		`{port} in there]`,
+	"why.router-no-route": `the router {router} has no route to that host: check the address, and the routes there`,
 	"why.router-unreached": `the router {router} cannot reach that host: it is down, has another address, or a ` +
 		`rule there refuses it`,
 	"why.route-circle": `the packets go round in a circle at the router {router}: check the routes on the way`,

@@ -48,6 +48,8 @@ func noWay(to netip.AddrPort, bound bool, device string, said icmp.Error, err er
 // refusal is what an ICMP error of another host means for a connection.
 func refusal(e icmp.Error, to netip.AddrPort) model.Reason {
 	switch {
+	case e.From == to.Addr().WithZone("") && (e.What == icmp.HostUnreachable || e.What == icmp.NetworkUnreachable):
+		return model.NewReason(model.FarFirewall, "icmp", e.What, "port", to.Port(), "forwards", "yes")
 	case e.From == to.Addr().WithZone(""):
 		return model.NewReason(model.FarFirewall, "icmp", e.What, "port", to.Port())
 	case e.What == icmp.NetworkUnreachable:

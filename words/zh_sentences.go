@@ -810,7 +810,7 @@ var chineseSentences = map[string]string{
 	"why.tunnel-silent":         `本机隧道 {tunnel} 的对端 {far} 在 {interface} 上没有应答：它没有开机，或换了地址`,
 	"why.neighbour-silent":      `那台主机在 {interface} 上没有应答：它没有开机，或换了地址`,
 	"why.own-firewall":          `本机的防火墙拒绝这个连接（{icmp}）：放行出去的 TCP 端口 {port}`,
-	"why.far-firewall":          `它自己的防火墙拒绝这个连接（{icmp}）：在那里放行 TCP 端口 {port}`,
+	"why.far-firewall":          `[{forwards ?}那里把 TCP 端口 {port} 转发给一台它到不了的主机，或者它自己的防火墙拒绝这个连接（{icmp}）|它自己的防火墙拒绝这个连接（{icmp}）：在那里放行 TCP 端口 {port}]`,
 	"why.router-no-route":       `路由器 {router} 没有到那台主机的路由：检查地址，以及那里的路由`,
 	"why.router-unreached":      `路由器 {router} 到不了那台主机：它没有开机，换了地址，或那里有规则拒绝`,
 	"why.route-circle":          `包在路由器 {router} 处绕圈：检查沿途的路由`,
