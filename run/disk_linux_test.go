@@ -73,7 +73,7 @@ func fillAndFree(t *testing.T, dir, elsewhere string) error {
 	if err != nil || len(files) != 1 {
 		return fmt.Errorf("%w: files elsewhere: %q, want one", err, files)
 	}
-	said("full at the end", "finished trials wait", "all of it is in "+files[0])
+	said("full at the end", "finished trials wait", "no space left on device; all of it is in "+files[0])
 	whole, err := s.Load(files[0])
 	if err != nil || len(whole.Results) != 5 || doc.ID != "" {
 		t.Errorf("%v: %d trials are in %s, want 5; the run is called %q, want no name", err, len(whole.Results),

@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"pelt/engine"
@@ -43,8 +44,9 @@ func (c *changes) Do(ctx context.Context, s engine.Step, k engine.Known) (l engi
 // bySystem is the reason of an error of this machine: without a code it is what the system said.
 func bySystem(err error) model.Reason {
 	why := finding.ReasonOf(err)
-	if why.Code == model.HostFault {
-		why.Text = cmp.Or(model.SystemSaid(err), why.Text)
+	withReason := func(r model.Reason) bool { return r.Code != model.HostFault }
+	if !withReason(why) || why.Code == model.Several && !slices.ContainsFunc(why.Of, withReason) {
+		why = model.Reason{Code: model.HostFault, Text: cmp.Or(model.SystemSaid(err), err.Error())}
 	}
 	return why
 }
