@@ -126,7 +126,7 @@ var chineseSentences = map[string]string{
 	"nothing.back-streams":  zhSome + `[：{whose}防火墙丢弃应答|：{who} 收到应答后回以“{answer}”|：应答丢失（{place}）]` + zhOther,
 	"nothing.let":           `在 {who} 上放行 {port}[{number ?}：|。]`,
 	"nothing.let-back":      `在 {who} 上放行 {to} 的应答：它们来自 {port}。`,
-	"nothing.reach":         `检查[ {who} 是否有到 {beyond} 的路由、| ]{port} 的端口转发指向哪台主机，以及是否有防火墙拒绝这个端口。`,
+	"nothing.reach":         `检查[ {who} 是否有到 {beyond} 的路由，| ]{port} 的端口转发指向哪台主机，以及是否有防火墙拒绝这个端口。`,
 	"nothing.between": `检查 {from} 与 {to} 之间是否有防火墙拦截 {port}，或缺少端口转发。[pelt soak {target} --dut ` +
 		`ssh://USER@ROUTER 可以同时观测路由器。]`,
 
@@ -615,7 +615,7 @@ var chineseSentences = map[string]string{
 	"why.log-missed":            `{node}：应写日志的包中有 {missed_ratio} 没有写；漏写比写一行省时间`,
 	"why.tried-again":           `两端起初没有找到对方；重试了 {tries} 次`,
 	"why.unreached":             `{of}`,
-	"why.other-hosts":           `恢复运行时环境不同[：{node}原是 {was}[（{was_kernel}，{was_cpu}）]，现在是 {is}[（{is_kernel}，{is_cpu}）]]`,
+	"why.other-hosts":           `继续运行时主机变了[：{node}原是 {was}[（{was_kernel}，{was_cpu}）]，现在是 {is}[（{is_kernel}，{is_cpu}）]]`,
 	"why.path-gone":             `运行提前结束：路径上的一个接口消失了`,
 	"why.not-stored":            `运行没有保存：{text}[；全部内容在 {name}，pelt report 可以读取]`,
 	"why.not-stored-from":       `{trials} 次试验之后，运行不再保存：{text}`,
@@ -894,7 +894,7 @@ var chineseSentences = map[string]string{
 	"why.one-port-tcp":          `{node}：pelt serve --one-port 不能做 TCP 测试：它的 TCP 端口用于控制连接；请不带 --one-port 启动它`,
 	"why.record-strange":        `它发来的不是包`,
 	"why.record-foreign":        `它发来了不属于它的流的包`,
-	"why.router-unwatched":      `观测路由器 {name}[：{of}]`,
+	"why.router-unwatched":      `无法观测路由器 {name}[：{of}]`,
 	"why.router-silent":         `路由器 {within_s} 内没有应答`,
 	"why.router-closed":         `连接被关闭[：{of}]`,
 	"why.no-shell":              `它不提供 shell：[它说 {said}；]{of}`,
