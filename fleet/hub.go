@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -119,14 +120,21 @@ func listen(want netip.AddrPort) (net.Listener, error) {
 	case isErrno(err, syscall.EADDRINUSE, 10048):
 		return nil, words.Errorf("port %d is in use: stop what listens there (another pelt serve?) "+
 			"or choose another with --port", want.Port())
-	case isErrno(err, syscall.EACCES, 10013):
-		return nil, words.Errorf("port %d needs more rights: choose one above 1023 with --port", want.Port())
-	case isErrno(err, syscall.EADDRNOTAVAIL, 10049):
-		return nil, words.Errorf("address %v is none of this host's", want.Addr())
 	case err != nil:
-		return nil, fmt.Errorf("listening for clients: %w", err)
+		return nil, cmp.Or(MayNotListen(want, err), fmt.Errorf("listening for clients: %w", err))
 	}
 	return l, nil
+}
+
+// MayNotListen says why this process may not listen at an address, and what to do; nil of another error.
+func MayNotListen(at netip.AddrPort, err error) error {
+	switch {
+	case isErrno(err, syscall.EACCES, 10013):
+		return words.Errorf("port %d needs more rights: choose one above 1023 with --port", at.Port())
+	case isErrno(err, syscall.EADDRNOTAVAIL, 10049):
+		return words.Errorf("address %v is none of this host's", at.Addr())
+	}
+	return nil
 }
 
 // Addr is where the hub listens, with the real port; invalid if it does not.

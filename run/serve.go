@@ -182,8 +182,8 @@ func dataPortFree(at netip.Addr, port int) error {
 	}
 	address := net.JoinHostPort(host, strconv.Itoa(port))
 	busy := func(kind string, err error) error {
-		if at.IsValid() && !at.IsUnspecified() && !fleet.IsOwn(at) {
-			return words.Errorf("address %v is none of this host's", at)
+		if why := fleet.MayNotListen(netip.AddrPortFrom(at, uint16(port)), err); why != nil {
+			return why
 		}
 		if system, ok := errors.AsType[*os.SyscallError](err); ok {
 			err = system.Err
