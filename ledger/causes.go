@@ -254,8 +254,9 @@ var causes = [...]Cause{
 	{Name: "UDP_CSUM", at: stageUDP, Words: "wrong or missing checksum at %h",
 		seen: "-@_*first_packet_length.*|udp(v6)?_recvmsg.* " + // they drop nothing else
 			"-@__udp[46]_lib_rcv|udp(v6)?_queue_rcv_one_skb!",
-		counts: "Udp.InCsumErrors", how: counter{where: arrives, also: "SOCKET_DROP"}, moves: "Udp.InCsumErrors! Udp.InErrors!",
-		told: "wrong checksums at the device", end: func(in *Input) uint64 { return in.Broken }},
+		counts: "Udp.InCsumErrors", how: counter{where: arrives, also: "SOCKET_DROP"},
+		moves: "Udp.InCsumErrors! Udp.InErrors!",
+		told:  "wrong checksums at the device", end: func(in *Input) uint64 { return in.Broken }},
 	{Name: "SECURITY_HOOK", at: stageUDP, Words: "security module of %h (SELinux, AppArmor)", when: facts.always,
 		seen: "SECURITY_HOOK@(__)?(udp|sk_filter|tcp).*", moves: "socket Udp.InErrors!"},
 	{Name: "PFMEMALLOC", at: stageUDP, Words: "no memory for packets at %h",
@@ -337,13 +338,13 @@ var causes = [...]Cause{
 		Way: "queue on the way at %h full, or its bucket shorter than the packet", moves: queueMoves},
 	{Name: "QDISC_CONGESTED", at: stageQdisc, Words: "queue of %h dropped early, to have the program slow down",
 		Way: "queue on the way at %h asked the sender to slow down",
-		seen: `(\w+_)?(CONGESTED|L4S_STEP_NON_ECN)|DUALPI2_STEP_DROP ` + // net/sched/sch_dualpi2.c, do_step_aqm
+		seen: `(\w+_)?(CONGESTED|L4S_STEP_NON_ECN|FLOOD_PROTECTION)|` +
+			"CAKE_FLOOD|DUALPI2_STEP_DROP " + // net/sched/sch_cake.c, cobalt_should_drop; sch_dualpi2.c, do_step_aqm
 			"-@.*codel\\w*_dequeue.*|drop_func", // the functions before Linux 6.14
 		moves: queueMoves},
 	{Name: "QDISC_DROP", at: stageQdisc, Words: "queue of %h full", Way: "queue on the way at %h full",
 		rest: model.LayerSenderQdisc, errno: "ENOBUFS",
-		seen: `QDISC_.*|CAKE_.*|FQ_.*|DUALPI2_.*|GENERIC|(\w+_)?(OVERLIMIT|MAXFLOWS|FLOOD_PROTECTION|` +
-			`BAND_LIMIT|FLOW_LIMIT)`,
+		seen:   `QDISC_.*|CAKE_.*|FQ_.*|DUALPI2_.*|(\w+_)?(OVERLIMIT|MAXFLOWS|BAND_LIMIT|FLOW_LIMIT)`,
 		counts: "queue", how: counter{by: byDevice, where: goesOut, also: "ENOBUFS"}, moves: queueMoves},
 	{Name: policer, at: stageQdisc, Words: "policer at %h",
 		seen: "TC_EGRESS@.*! -@__dev_queue_xmit!", counts: "policed-output(tc-output,police)",

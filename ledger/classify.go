@@ -100,6 +100,9 @@ func classify(reason, function string, side Side, received bool) (at stage, laye
 
 // find returns the row that a verdict means, and what files call it.
 func find(reason, function string, known facts) (c *Cause, name string) {
+	if strings.TrimPrefix(reason, "QDISC_DROP_") == "GENERIC" { // its new name: include/net/dropreason-qdisc.h
+		reason = "QDISC_DROP"
+	}
 	for i := range causes {
 		c = &causes[i]
 		for _, p := range places[i] {
