@@ -39,9 +39,9 @@ var generalSentences = map[string]string{
 	"nothing.place": nothingTo + `: {place}.¶` + nothingAll + nothingWere + ` lost there.`,
 	"nothing.refused": nothingTo + `: {who} refuses {port} ("{answer}").¶A firewall or router there answers so, ` +
 		`or a port forward leads to another host.`,
-	"nothing.unreachable": nothingTo + `: {who} answers "{answer}".¶[{beyond} is up and runs pelt: {who} may have no ` +
-		`route to it, or a firewall rule that rejects {port}|A firewall there may reject {port}], or a port forward ` +
-		`may lead to a host that is not there.`,
+	"nothing.unreachable": nothingTo + `: {who} answers "{answer}".¶[{beyond} is up and runs pelt: {who} may reject ` +
+		`{port}, or have no route to it|A firewall there may reject {port}], or a port forward may lead to a host ` +
+		`that is not there.`,
 	"nothing.refused-tcp": nothingTo + `: a TCP reset refuses {port}.¶pelt listens there, so a firewall sent it, ` +
 		`there or on the way, or a port forward leads to another host.`,
 	"nothing.vanished": nothingTo + `: the packets vanish on the way.¶` + nothingAll + ` left {from}, and none ` +
@@ -76,8 +76,8 @@ var generalSentences = map[string]string{
 		`{tool argument} -t {table argument} -I {chain argument} -p {protocol argument} --dport {number argument} ` +
 		`-j ACCEPT]`,
 	"nothing.let-back": `Let the answers of {to} through on {who}: they come from {port}.`,
-	"nothing.reach": `Check[ that {who} has a route to {beyond},] where a port forward for {port} leads, and whether a firewall ` +
-		`rejects that port.`,
+	"nothing.reach": `Check[ whether {who} has a route to {beyond},] whether a firewall rejects {port}, and where a port forward ` +
+		`for it leads.`,
 	"nothing.between": `Look for a firewall or a missing port forward for {port} between {from} and {to}.[ pelt soak ` +
 		`{target} --dut ssh://USER@ROUTER watches a router, too.]`,
 

@@ -130,7 +130,7 @@ func listen(want netip.AddrPort) (net.Listener, error) {
 func MayNotListen(at netip.AddrPort, err error) error {
 	switch {
 	case isErrno(err, syscall.EACCES, 10013):
-		return words.Errorf("port %d needs more rights: choose one above 1023 with --port", at.Port())
+		return words.Errorf("port %d needs more rights: choose one above 1023", at.Port())
 	case isErrno(err, syscall.EADDRNOTAVAIL, 10049):
 		return words.Errorf("address %v is none of this host's", at.Addr())
 	}

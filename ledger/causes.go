@@ -126,7 +126,7 @@ var causes = [...]Cause{
 	// It holds few packets of one flow once it is half full, if that is set: net/core/dev.c, skb_flow_limit.
 	{Name: flowLimit, at: stageBacklog, Words: "flow limit of the CPU backlog at %h",
 		moves: "softnet.flow_limit? " + backlogMoves, sender: senderMoves},
-	{Name: fullOrFlowLimit, at: stageBacklog, Words: "CPU backlog at %h full, or its flow limit",
+	{Name: fullOrFlowLimit, at: stageBacklog, Words: "CPU backlog at %h full, or its flow limit met",
 		moves: "softnet.flow_limit? " + backlogMoves, sender: senderMoves},
 	// The kernel gives a VLAN that no interface is in the same mark: net/core/dev.c, __netif_receive_skb_core.
 	{Name: "OTHERHOST", at: stageLink, Words: "addressed to another card or VLAN, seen at %h",
@@ -332,7 +332,7 @@ var causes = [...]Cause{
 	{Name: netemLoss, at: stageQdisc, Words: "netem at %h, which is set to lose packets (or its queue was full)",
 		moves: queueMoves},
 	// A program, TCP's pacing or a BPF program of tc sets when each is to be sent: net/sched/sch_fq.c, fq_enqueue.
-	{Name: pastHorizon, at: stageQdisc, Words: "to be sent later than the queue of %h allows (fq's horizon)",
+	{Name: pastHorizon, at: stageQdisc, Words: "scheduled later than the queue of %h allows (fq's horizon)",
 		seen: `(\w+_)?HORIZON_LIMIT`, moves: queueMoves},
 	{Name: "QDISC_DROP_ALL", at: stageQdisc, Words: "queue of %h full, or its bucket shorter than the packet",
 		Way: "queue on the way at %h full, or its bucket shorter than the packet", moves: queueMoves},

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"pelt/fleet"
 	"pelt/live/metrics"
 	"pelt/store"
 	"pelt/words"
@@ -35,8 +36,12 @@ func (m *metricsFlag) serve(c *cobra.Command) (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	at, stop, err := metrics.Serve(netip.AddrPortFrom(a, uint16(port)), st)
+	want := netip.AddrPortFrom(a, uint16(port))
+	at, stop, err := metrics.Serve(want, st)
 	if err != nil {
+		if why := fleet.MayNotListen(want, err); why != nil {
+			return nil, fmt.Errorf("--metrics: %w", why)
+		}
 		if system, ok := errors.AsType[*os.SyscallError](err); ok {
 			err = system.Err
 		}

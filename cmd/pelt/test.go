@@ -112,7 +112,7 @@ func (t *test) planFor(ctx context.Context, target string) (model.Plan, error) {
 	s := plan.Settings{Target: target, Flags: flags, Again: t.again.every != ""}
 	isFleet := strings.HasPrefix(target, model.FleetTarget)
 	if _, _, path := model.PairHosts(target); t.from != "" && (path || !isFleet) {
-		return model.Plan{}, usagef("--from: is the sender of fleet:A,B,C or fleet: (all hosts), not of %s", target)
+		return model.Plan{}, usagef("--from: is for fleet:A,B,C or fleet: (all hosts), not for %s", target)
 	}
 	if isFleet {
 		var err error
