@@ -153,7 +153,7 @@ var causes = [...]Cause{
 	// The kernel adds to the card's own count what no protocol takes: net/core/dev.c, __netif_receive_skb_core.
 	{Name: "rx-dropped", at: stageDevice, Words: "dropped by %h's network interface, or of a protocol unknown there",
 		counts: "rx_dropped",
-		how:    counter{by: byTransmit, also: "CPU_BACKLOG"}, moves: "rx_missed_errors rx_dropped"},
+		how:    counter{by: byTransmit, also: "CPU_BACKLOG XDP"}, moves: "rx_missed_errors rx_dropped"},
 
 	// Packet filter and connection tracking. A rule of nft drops in a function of its own.
 	{Name: "NETFILTER_HOOK", at: stageFilter, Words: "filter rule, or connection tracking, at %h",
