@@ -153,8 +153,8 @@ var causes = [...]Cause{
 	// The kernel adds to the card's own count what no protocol takes: net/core/dev.c, __netif_receive_skb_core.
 	{Name: "rx-dropped", at: stageDevice, Words: "dropped by %h's network interface, or of a protocol unknown there",
 		counts: "rx_dropped", // where some drivers count frames without room, too
-		how:   counter{by: byTransmit, also: "CPU_BACKLOG XDP " + model.CauseRingMissed},
-		moves: "rx_missed_errors rx_dropped"},
+		how:    counter{by: byTransmit, also: "CPU_BACKLOG XDP " + model.CauseRingMissed},
+		moves:  "rx_missed_errors rx_dropped"},
 
 	// Packet filter and connection tracking. A rule of nft drops in a function of its own.
 	{Name: "NETFILTER_HOOK", at: stageFilter, Words: "filter rule, or connection tracking, at %h",

@@ -247,7 +247,7 @@ func (v *view) routed() []string {
 // what the far half's backlog or ring had no room for.
 func (b *book) unsentBy(v *view, row *Cause) {
 	t, layer, cause := &v.table, b.ahead(v, stageDevice), row.Name
-	sent := t.device(v.routed(), "tx_dropped").add(t.device(v.routed(), "tx_errors"))
+	sent := t.unsent(v.routed())
 	below := func(c *claim) bool { // it had the packets of another interface, which counts them, too
 		return c.host == v.Name && v.handsDown() && (c.layer == b.ahead(v, stageQdisc) || c.order == byRule)
 	}

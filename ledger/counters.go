@@ -239,6 +239,20 @@ func (t *table) device(interfaces []string, field string) reading {
 	return sum(t.devices[field], interfaces)
 }
 
+// unsent is what devices failed to send. A tunnel may count a packet as an error and as dropped, too: the larger counts
+// (net/ipv6/ip6_tunnel.c, ip6_tnl_start_xmit).
+func (t *table) unsent(interfaces []string) reading {
+	larger := map[string]reading{}
+	for _, field := range []string{"tx_dropped", "tx_errors"} {
+		for dev, r := range t.devices[field] {
+			if old := larger[dev]; !old.known || r.whole > old.whole {
+				larger[dev] = r
+			}
+		}
+	}
+	return sum(larger, interfaces)
+}
+
 func (t *table) queues(interfaces []string) reading   { return sum(t.qdiscs, interfaces) }
 func (t *table) classes(interfaces []string) reading  { return sum(t.inputs, interfaces) }
 func (t *table) xdpDrops(interfaces []string) reading { return sum(t.xdp, interfaces) }

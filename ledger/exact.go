@@ -331,7 +331,7 @@ func (b *book) refusers(v *view) []refuser {
 		free(v.table.queues(v.Out), model.LayerSenderQdisc), true, nil},
 		refuser{model.LayerSenderQdisc, b.in.Sender, "TC_EGRESS", free(b.classifier(v), model.LayerSenderQdisc),
 			false, nil})
-	device := v.table.device(v.Out, "tx_dropped").add(v.table.device(v.Out, "tx_errors"))
+	device := v.table.unsent(v.Out)
 	if v.down() {
 		n := free(device, model.LayerSenderDevice)
 		return append(all, refuser{model.LayerSenderDevice, b.in.Sender, "NO_CARRIER", n, false, nil})
