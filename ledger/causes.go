@@ -66,6 +66,10 @@ const (
 	unsentMoves  = "tx_dropped tx_errors"
 )
 
+// unhandled are the words for what no protocol takes. A bond's driver has its standby ports take nothing:
+// drivers/net/bonding/bond_main.c, bond_handle_frame.
+const unhandled = "of a protocol unknown at %h, or received on a standby port of a bond"
+
 // unqueued is where noop drops.
 const unqueued = "QDISC_DROP@.* -@.*dev_queue_xmit|noop_enqueue|kfree_skb_list"
 
@@ -112,7 +116,7 @@ var causes = [...]Cause{
 		seen:   "TC_INGRESS@.*! -@__netif_receive_skb_core.*!",
 		counts: "redirected-input(tc-input,mirred)", how: counter{by: byDevice}, moves: "tc-input"},
 	// Before Linux 5.17 only the function is told, in which tc drops, too.
-	{Name: "UNHANDLED_PROTO", at: stageLink, Words: "of a protocol unknown at %h, or received on a standby port of a bond",
+	{Name: "UNHANDLED_PROTO", at: stageLink, Words: unhandled,
 		seen: "-@__netif_receive_skb_core.*", when: facts.untaken},
 	{Name: "TC_INGRESS", at: stageTC, Words: "tc filter or program at %h", seen: "-@__netif_receive_skb_core.*",
 		rest: model.LayerReceiverTC, counts: "tc-input", how: counter{by: byDevice, also: policer + " " + redirect},
@@ -132,8 +136,7 @@ var causes = [...]Cause{
 	{Name: "OTHERHOST", at: stageLink, Words: "addressed to another card or VLAN, seen at %h",
 		seen: "-@(ip|ip6)_rcv_core!", counts: "rx_otherhost_dropped", how: counter{by: byDevice},
 		moves: "rx_otherhost_dropped"},
-	// A bond's driver has its standby ports take nothing: drivers/net/bonding/bond_main.c, bond_handle_frame.
-	{Name: "UNHANDLED_PROTO", at: stageLink, Words: "of a protocol unknown at %h, or received on a standby port of a bond"},
+	{Name: "UNHANDLED_PROTO", at: stageLink, Words: unhandled},
 	{Name: "BRIDGE_INGRESS_STP_STATE", at: stageLink, Words: "bridge port at %h does not forward",
 		seen: "-@br_handle_frame"},
 	{Name: "NO_TX_TARGET", at: stageLink, Words: "no bridge port leads there at %h",
