@@ -68,6 +68,11 @@ type JoinOptions struct {
 	Ready   func(fleet.AgentInfo)
 }
 
+// OneHost reports whether an address can be that of one host; an invalid one can.
+func OneHost(a netip.Addr) bool {
+	return !a.IsMulticast() && !a.IsUnspecified() && a != netip.AddrFrom4([4]byte{255, 255, 255, 255})
+}
+
 // Join is a host of a fleet until ctx ends.
 func Join(ctx context.Context, o JoinOptions) error {
 	hub, err := o.Hub.at(ctx, o.Code)
@@ -78,6 +83,9 @@ func Join(ctx context.Context, o JoinOptions) error {
 	if a := cmp.Or(o.Address, reached); a.Is6() && a.IsLinkLocalUnicast() {
 		return refuse("address",
 			"want one at which other hosts can call this one; %v is link-local, so only one link knows it", a)
+	}
+	if !OneHost(o.Address) {
+		return refuse("address", "%v is not the address of one host", o.Address)
 	}
 	kernel := &observe.Kernel{}
 	agent, free, err := o.agent(o.Name, o.Port, kernel, reaching(reached, ""))

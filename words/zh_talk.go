@@ -257,6 +257,7 @@ var chineseTalk = map[string]string{
 	"nothing was done": "什么也没有做",
 	"set: want [LINK] KEY=VALUE,... as receiver loss=5%%,delay=20ms":                "set：应为 [LINK] KEY=VALUE,...，如 receiver loss=5%%,delay=20ms",
 	"target: %s is link-local, so say on which interface: %s%%eth0":                 "目标 %s 是链路本地地址，请指明接口：%s%%eth0",
+	"%v is not the address of one host":                                             "%v 不是一台主机的地址",
 	"target: %s is not the address of one host":                                     "目标 %s 不是一台主机的地址",
 	"unknown topology %q; want one of %s":                                           "没有拓扑 %q；可选 %s",
 	"want the HUB to join, or --nats":                                               "请给出要加入的 HUB，或 --nats",

@@ -13,6 +13,7 @@ import (
 	"pelt/fleet"
 	"pelt/live"
 	"pelt/model"
+	"pelt/run"
 )
 
 // consents asks for both ends that are other hosts.
@@ -66,7 +67,7 @@ func (f *commonFlags) consent(c *cobra.Command, target string, family int) error
 
 func (f *commonFlags) consentTo(c *cobra.Command, addr netip.Addr, said string) error {
 	switch {
-	case addr.IsMulticast(), addr.IsUnspecified(), addr == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+	case !run.OneHost(addr):
 		return usagef("target: %s is not the address of one host", said)
 	case addr.Is6() && addr.IsLinkLocalUnicast() && addr.Zone() == "":
 		return usagef("target: %s is link-local, so say on which interface: %s%%eth0", addr, addr)
