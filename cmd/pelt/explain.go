@@ -99,8 +99,8 @@ func parseCells(doc model.Document, texts []string) (model.Cell, error) {
 		}
 		knob, known := names[name]
 		if !known {
-			list := strings.Join(slices.Sorted(maps.Keys(flags)), ", ")
-			return nil, usagef("--cell: this run has no setting %q; it has %s", name, cmp.Or(list, spoken().Say("one setting only")))
+			list := cmp.Or(strings.Join(slices.Sorted(maps.Keys(flags)), ", "), spoken().Say("one setting only"))
+			return nil, usagef("--cell: this run has no setting %q; it has %s", name, list)
 		}
 		v, err := parseLevel(knob, value)
 		if err != nil {
