@@ -78,6 +78,7 @@ type Agent struct {
 	calls    allowance      // of peers that have not consented
 	refusals time.Time      // when one was told last
 	sessions map[string]*session
+	released []string     // names of sessions, the newest last
 	served   bool         // it had a session
 	closed   model.Reason // why no more sessions are taken; without a code they are
 	joined   time.Time    // a hub of many hosts, or came back to it
@@ -233,6 +234,8 @@ func (a *Agent) admit(p makeOrder) (*session, error) {
 		return nil, finding.NewFault(model.SessionOpen)
 	case p.watches():
 		return nil, errNoSession
+	case slices.Contains(a.released, p.Session):
+		return nil, errReleased
 	case a.cfg.clientOf != nil && !client.IsValid(): // it would count as another host's
 		return nil, finding.NewFault(model.SessionStranger)
 	case a.alone && a.taken(p.Session):

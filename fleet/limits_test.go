@@ -81,6 +81,22 @@ func TestCallerFromAnotherNetwork(t *testing.T) {
 	}
 }
 
+// A session whose release overtakes its making is not made: nobody would end it.
+func TestReleaseOvertakes(t *testing.T) {
+	t.Parallel()
+	a := servedAgent(t, newWire(), home)
+	p := goodOrder()
+	released, made := orderOf(t, a, verbRelease, p.sessionOrder), orderOf(t, a, verbMake, p)
+	for _, err := range []error{released, made} {
+		if err == nil || err.Error() != errNoSession.Error() {
+			t.Errorf("got %v", err)
+		}
+	}
+	if n := len(a.list()); n > 0 {
+		t.Errorf("%d sessions are left", n)
+	}
+}
+
 // A call that was answered costs its host nothing, whatever steps follow.
 func TestAnsweredCall(t *testing.T) {
 	t.Parallel()

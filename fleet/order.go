@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -28,13 +29,16 @@ var orders = map[string]func(a *Agent, ctx context.Context, client string, data 
 	verbDo:      bySession(model.MaxDrain+openTimeout, (*session).do), // which bounds each step
 	verbStop:    bySession(stepTimeout, (*session).stop),
 	verbAccount: bySession(openTimeout, (*session).account),
-	verbRelease: bySession(stepTimeout, (*session).release),
+	verbRelease: (*Agent).release,
 }
 
 // none answers orders that have nothing to tell.
 type none struct{}
 
 var errNoSession = finding.NewFault(model.NoSession)
+
+// errReleased is of a session that was released before it was made: nobody waits for it, and no user is told.
+var errReleased = finding.NewFault(model.NoSession)
 
 // ofSession is an order about a session.
 type ofSession interface {
@@ -108,11 +112,27 @@ func (a *Agent) make(ctx context.Context, client string, data []byte) (any, erro
 			s, err = a.admit(p)
 		}
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errReleased):
+		return nil, err
+	case err != nil:
 		a.tellRefusal(p.Session, err)
 		return nil, err
 	}
 	return s.make(ctx, p)
+}
+
+// mostReleased is how many names of sessions that were released are remembered.
+const mostReleased = 256
+
+// release ends a session. It may overtake the order that makes the session, which nobody would end then.
+func (a *Agent) release(ctx context.Context, client string, data []byte) (any, error) {
+	if q, err := read[sessionOrder](a, data); err == nil && isOf(client, q.Session) {
+		a.mu.Lock()
+		a.released = append(a.released[max(0, len(a.released)-mostReleased+1):], q.Session)
+		a.mu.Unlock()
+	}
+	return bySession(stepTimeout, (*session).release)(a, ctx, client, data)
 }
 
 // tellRefusal tells the user of pelt serve that an order was refused, at most once a second.
