@@ -183,7 +183,10 @@ func planOf(preset plan.Preset, s plan.Settings) (model.Plan, error) {
 	}
 	name, isLab := strings.CutPrefix(s.Target, "lab:")
 	s.Held = isLab && !lab.IsTopology(name) && name != run.Loopback
-	if s.Flags["receivers"] != nil && len(s.Hosts) == 0 && (!isLab || lab.IsTopology(name) && name != lab.Star) {
+	asked := s.Flags["receivers"]
+	one := len(s.Hosts) == 2 && !slices.Equal(asked, []string{"1"}) ||
+		len(s.Hosts) == 0 && (!isLab || lab.IsTopology(name) && name != lab.Star)
+	if asked != nil && one {
 		return model.Plan{}, usagef("--receivers: %s has one receiver; lab:star has many", s.Target)
 	}
 	p, err := preset.Plan(s)
