@@ -350,8 +350,10 @@ func labOf(ctx context.Context, name string, links []model.Link) (*lab.Lab, erro
 	if kind, _, _ := strings.Cut(name, ":"); lab.IsTopology(kind) {
 		return lab.Open(ctx, name, links)
 	}
-	if len(links) > 0 {
-		return nil, refuse("links", "lab %s runs already and its links are set; give --link to pelt lab up", name)
+	l, err := lab.Attach(name)
+	if err == nil && len(links) > 0 {
+		err = refuse("links", "lab %s runs already and its links are set; give --link to pelt lab up", name)
+		return nil, errors.Join(err, l.Close())
 	}
-	return lab.Attach(name)
+	return l, err
 }
