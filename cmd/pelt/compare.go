@@ -91,6 +91,11 @@ RUN is an id or its beginning, last (default), or a file, also of iperf3 -J or f
 // question reads the flags; its errors are the user's to mend.
 func (f *compareFlags) question(args []string) (q finding.Question, err error) {
 	q.Key, q.Base = f.by, f.base
+	for _, k := range model.Knobs() {
+		if k.Varies && k.Flag == f.by { // as its flag is called
+			q.Key = k.Name
+		}
+	}
 	if q.Metrics, err = finding.Metrics(f.metric); err != nil {
 		return q, usagef("--metric: %v", err)
 	}
