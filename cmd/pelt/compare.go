@@ -69,7 +69,7 @@ RUN is an id or its beginning, last (default), or a file, also of iperf3 -J or f
 				page: page,
 				json: func(w io.Writer) error { return encodeJSON(w, result.Document(model.Tool{Version: version()})) },
 				csv:  func(w io.Writer) error { return render.CSV(w, view.CompareFigures(result)) },
-				more: "pelt compare " + strings.Join(args, " ") + " --all",
+				more: whole(c, args...),
 			})
 			if err != nil {
 				return err

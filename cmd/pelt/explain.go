@@ -57,7 +57,7 @@ RUN is an id or its beginning, last (default), or a file.`,
 				page: func(l words.Language) view.Page { return view.Explain(in(l, doc), ask, trials) },
 				json: func(w io.Writer) error { return run.WriteDocument(w, doc) },
 				csv:  func(w io.Writer) error { return render.CSV(w, view.LedgerFigures(&doc)) },
-				more: "pelt explain " + runArg(args) + " --all",
+				more: whole(c, runArg(args)),
 			})
 		},
 	}

@@ -62,7 +62,7 @@ func in(l words.Language, doc model.Document) *model.Document {
 }
 
 func ofRun(doc model.Document) content {
-	more := "--all shows the rest"
+	more := allShows
 	if doc.ID != "" {
 		more = "pelt report " + finding.ShellWord(doc.ID) + " --all"
 	}
@@ -144,6 +144,21 @@ func (o *outputFlags) check(others ...output) error {
 func printPage(w io.Writer, p view.Page, all bool, more string) error {
 	width, _, color := terminal(os.Stdout)
 	return render.Text(w, p, render.Terminal{Width: width, Color: color, All: all, More: more})
+}
+
+// allShows is what has the rest where no command is known that prints it.
+const allShows = "--all shows the rest"
+
+// whole is what prints the whole page of a command about some runs. Other flags may say what the page is of.
+func whole(c *cobra.Command, runs ...string) string {
+	if c.Flags().NFlag() > 0 {
+		return allShows
+	}
+	command := c.CommandPath()
+	for _, ref := range runs {
+		command += " " + finding.ShellWord(ref)
+	}
+	return command + " --all"
 }
 
 // more is what has the rest of a page of which a command prints all.

@@ -53,6 +53,12 @@ func TestWords(t *testing.T) {
 			listen, _ := c.Flags().GetString("listen")
 			at, err := listenAddress(c, listen, &port)
 			return said(fmt.Sprint(at, port), err)
+		case "whole":
+			c, rest, err := newRoot(io.Discard, io.Discard).Find(words)
+			if err == nil {
+				err = c.ParseFlags(rest)
+			}
+			return said(whole(c, c.Flags().Args()...), err)
 		case "given", "long":
 			c, rest, err := newRoot(io.Discard, io.Discard).Find(words)
 			if err == nil {
