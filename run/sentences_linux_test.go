@@ -18,6 +18,7 @@ import (
 	"pelt/fleet"
 	"pelt/internal/testenv"
 	"pelt/model"
+	"pelt/unit"
 )
 
 // TestNoSentenceIsStored: a stored run, and what a list shows of it, hold codes and figures, also of a run that reached
@@ -46,6 +47,7 @@ func TestNoSentenceIsStored(t *testing.T) {
 			t.Parallel()
 			s, p := openStore(t), smallPlan(t)
 			p.Target = c.target
+			p.Flows[0].Rate = unit.PacketRate(1000) // what is lost has the kernel's names
 			doc, err := Execute(t.Context(), p, Options{Version: "test", Store: s, Code: c.code})
 			if (err != nil) != (c.want != nil) {
 				t.Fatal(err)
