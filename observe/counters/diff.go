@@ -108,16 +108,18 @@ func (m *merged) less(of part, port *values) {
 	if m == nil || m.parts[of] == nil || port == nil {
 		return
 	}
-	sum, from := m.parts[of], -1
+	sum, from, least := m.parts[of], -1, uint64(0)
 	for at := range moments {
 		switch {
 		case !sum.known[at] || !port.known[at]:
+			continue
 		case from < 0:
 			from = at
-		default:
+		default: // the two are not read at once, so what is left may seem to go back
 			more := port.at[at] - min(port.at[at], port.at[from])
-			sum.at[at] = max(sum.at[from], sum.at[at]-min(sum.at[at], more))
+			sum.at[at] = max(least, sum.at[at]-min(sum.at[at], more))
 		}
+		least = sum.at[at]
 	}
 }
 

@@ -43,6 +43,8 @@ var known = map[string]*series{
 	"level":    {name: "qdisc.eth0.tbf.1:.qlen", bits: 32, role: gauge},
 	"segments": {name: "Tcp.InSegs", bits: 64, role: hidden},
 	"drops":    {name: "dev.eth0.rx_dropped", bits: 64, role: loss},
+	"port":     {name: "dev.eth0.rx_dropped", scope: deviceScope, unit: skbUnit, bits: 64, role: loss, link: 7},
+	"bond":     {name: "dev.bond0.rx_dropped", scope: deviceScope, unit: skbUnit, bits: 64, role: loss, link: 8},
 	"received": {name: "Ip.InReceives", bits: 64, role: packets},
 	"datagram": {name: "Udp.InDatagrams", bits: 64, role: datagrams},
 	"squeeze":  {name: "softnet.time_squeeze", bits: 32},
@@ -79,6 +81,8 @@ func TestDiff(t *testing.T) {
 			return fmt.Sprint(Moving(shots["start"], end))
 		case "down": // its interface
 			end.links = map[int]link{7: {}}
+		case "bonded": // a port of a bond
+			end.links = map[int]link{7: {index: 7, name: "eth0", master: 8}, 8: {index: 8, name: "bond0", kind: bond}}
 		case "crowd": // one of many interfaces
 			end.links = map[int]link{}
 			for i := range manyLinks {
