@@ -152,7 +152,7 @@ func (b *book) refineBy(v *view, c *claim) {
 	case c.cause == "QDISC_DROP" && q.Kind == "netem" &&
 		v.setting(q.Interface+"."+q.Handle+".netem_loss") != "":
 		c.cause = netemLoss
-	case c.cause == "QDISC_DROP" && filtered() && most(v.table.policers):
+	case c.cause == "QDISC_DROP" && filtered() && most(v.table.policers.less(v.table.classes(nil))): // inputs have some
 		c.cause = policer
 	// IP is told of a full queue, unless another interface hands the packets to that one.
 	case c.cause == "QDISC_DROP" && filtered() && v == b.path.sender && v.route.Interface == q.Interface && !b.in.TCP &&
