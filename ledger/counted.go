@@ -223,9 +223,10 @@ func (v *view) down() bool {
 
 // handsDown reports whether the node's route leads into an interface that hands packets to another one's queue, and
 // counts what that did not take: drivers/net/macvlan.c, macvlan_start_xmit; net/8021q/vlan_dev.c; for tunnels
-// net/ipv4/ip_tunnel_core.c, iptunnel_xmit.
+// net/ipv4/ip_tunnel_core.c, iptunnel_xmit. Not so drivers/net/ppp/pppoe.c, net/dsa/user.c, nor tun, which a program
+// reads.
 func (v *view) handsDown() bool {
-	return !slices.Contains([]string{"", "device", "veth", "bridge", "bond"}, v.route.Device)
+	return !slices.Contains([]string{"", "device", "veth", "bridge", "bond", "tun", "ppp", "dsa"}, v.route.Device)
 }
 
 // noPeer reports whether that is for want of a peer: a full queue is no error there.
