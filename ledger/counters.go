@@ -105,11 +105,11 @@ func sees(family int, name string) bool {
 }
 
 // otherFamilies are counters that packets of a family do not move. Linux counts what it finds wrong while a program
-// waits for its socket as of IPv4 (net/ipv4/udp.c, __first_packet_length).
+// waits for its socket as of IPv4 (net/ipv4/udp.c, __first_packet_length), among the errors, too.
 var otherFamilies = map[int]func(group, name string) bool{
 	4: func(group, _ string) bool { return group == "Ip6" || group == "Udp6" },
 	6: func(group, name string) bool {
-		return group == "Ip" || group == "IpExt" || group == "Udp" && name != "InErrors" && name != "InCsumErrors"
+		return group == "Ip" || group == "IpExt" || group == "Udp" && name != "InCsumErrors"
 	},
 }
 
@@ -185,6 +185,9 @@ func newTable(counters []model.Counter, family int, whole bool, alien func(group
 				t.fields[key] = t.fields[key].add(r)
 				if alien != nil && !alien(kind, rest) {
 					t.own[key] = t.own[key].add(r)
+					if rest == "InCsumErrors" && alien(kind, "InErrors") {
+						t.own["Udp.InErrors"] = t.own["Udp.InErrors"].add(r)
+					}
 				}
 			}
 		}
