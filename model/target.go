@@ -156,7 +156,7 @@ func HostPort(target string) (host string, port uint16, err error) {
 		return ap.Addr().String(), ap.Port(), nil
 	}
 	host, portText, found := strings.Cut(target, ":")
-	if host == "" || strings.ContainsAny(host, "/@[]%") {
+	if host == "" || strings.ContainsAny(target, "/@[]%") {
 		return "", 0, wrong("target", "want HOST[:PORT] or lab:NAME, not %q", target)
 	}
 	if !found {
