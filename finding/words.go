@@ -608,7 +608,7 @@ var generalSentences = map[string]string{
 	"why.control-missing": `congestion control "{control}" is not in this kernel; there is {controls}. Where it is a ` +
 		`module, root loads it: modprobe tcp_{control}`,
 	"why.not-own-address": `{address} is no address of this host`,
-	"why.iperf-probes":    `an iperf3 server answers no probes`,
+	"why.iperf-probes":    `an iperf3 server answers no packets that time round trips`,
 	"why.iperf-streams":   `an iperf3 server takes at most {streams} streams`,
 	"why.iperf-warmup":    `an iperf3 server counts all packets: leave the warm-up out`,
 	"why.iperf-packets": `a stream to an iperf3 server has at most 2^32 packets: try a shorter --time, or more ` +

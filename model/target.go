@@ -73,7 +73,7 @@ func (p Plan) checkIperf() error {
 	}
 	switch {
 	case p.Timing.LeadSeconds > 0 || p.AsksPathMTU() || p.Design.Search != nil && len(p.Design.Search.Loads) > 0:
-		return wrong("target", "an iperf3 server answers no probes, which this test needs; want curve, ndr, sweep, "+
+		return wrong("target", "an iperf3 server times no round trips, as this test does; want curve, ndr, sweep, "+
 			"soak or cc, with payloads in bytes")
 	case p.Timing.WarmupSeconds > 0:
 		return wrong("--warmup", "an iperf3 server counts all packets: want 0")
