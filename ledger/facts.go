@@ -138,7 +138,9 @@ func (b *book) refineBy(v *view, c *claim) {
 		return
 	}
 	q := v.dropper(c.iface)
-	filtered := func() bool { return most(reading{whole: v.filtered(q)}) }
+	filtered := func() bool { // and no queue inside dropped as many
+		return most(reading{whole: v.filtered(q)}) && !(q.Inside && most(reading{whole: q.Dropped}))
+	}
 	discards := v.table.field("Ip", "OutDiscards")
 	byVerdict := c.order < bySocket && c.evidence.Scope == "packet"
 	switch {
