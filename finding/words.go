@@ -39,8 +39,8 @@ var generalSentences = map[string]string{
 	"nothing.place": nothingTo + `: {place}.¶` + nothingAll + nothingWere + ` lost there.`,
 	"nothing.refused": nothingTo + `: {who} refuses {port} ("{answer}").¶A firewall or router there answers so, ` +
 		`or a port forward leads to another host.`,
-	"nothing.unreachable": nothingTo + `: {who} answers "{answer}".¶[{beyond} is up and runs pelt: {who} may reject ` +
-		`{port}, or have no route to it|A firewall there may reject {port}], or a port forward may lead to a host ` +
+	"nothing.unreachable": nothingTo + `: {who} answers "{answer}".¶[{beyond} is up and runs pelt: {who} may have ` +
+		`no route to it, or reject {port}|A firewall there may reject {port}], or a port forward may lead to a host ` +
 		`that is not there.`,
 	"nothing.refused-tcp": nothingTo + `: a TCP reset refuses {port}.¶pelt listens there, so a firewall sent it, ` +
 		`there or on the way, or a port forward leads to another host.`,
@@ -859,7 +859,7 @@ var generalSentences = map[string]string{
 		`connection; start it without --one-port`,
 	"why.record-strange":   `it sent something else than packets`,
 	"why.record-foreign":   `it sent packets of another flow than its own`,
-	"why.router-unwatched": `watch the router {name}[: {of}]`,
+	"why.router-unwatched": `router {name} cannot be watched[: {of}]`,
 	"why.router-silent":    `the router did not answer within {within_s}`,
 	"why.router-closed":    `the connection was closed[: {of}]`,
 	"why.no-shell":         `it gives no shell: [it said {said}; ]{of}`,

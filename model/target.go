@@ -73,8 +73,8 @@ func (p Plan) checkIperf() error {
 	}
 	switch {
 	case p.Timing.LeadSeconds > 0 || p.AsksPathMTU() || p.Design.Search != nil && len(p.Design.Search.Loads) > 0:
-		return wrong("target", "an iperf3 server times no round trips, as this test does; want curve, ndr, sweep, "+
-			"soak or cc, with payloads in bytes")
+		return wrong("target", "this test times round trips, which an iperf3 server does not; want curve, ndr, "+
+			"sweep, soak or cc, with payloads in bytes")
 	case p.Timing.WarmupSeconds > 0:
 		return wrong("--warmup", "an iperf3 server counts all packets: want 0")
 	case p.Near != "" || p.DUT != "":

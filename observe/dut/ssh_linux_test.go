@@ -92,7 +92,7 @@ func TestSSHThatGivesNoWatch(t *testing.T) {
 				_ = r.Close()
 				t.Fatal("it is watched")
 			}
-			if got := err.Error(); !strings.HasPrefix(got, "watch the router ssh://"+c.name+": ") ||
+			if got := err.Error(); !strings.HasPrefix(got, "router ssh://"+c.name+" cannot be watched: ") ||
 				!strings.Contains(got, c.want) || strings.ContainsAny(got, "\r\n") {
 				t.Errorf("%q, want one line with %q", got, c.want)
 			}
