@@ -92,7 +92,7 @@ RUN is an id or its beginning, last (default), or a file, also of iperf3 -J or f
 func (f *compareFlags) question(args []string) (q finding.Question, err error) {
 	q.Key, q.Base = f.by, f.base
 	for _, k := range model.Knobs() {
-		if k.Varies && k.Flag == f.by { // as its flag is called
+		if k.Varies && k.Flag != "" && k.Flag == f.by { // as its flag is called
 			q.Key = k.Name
 		}
 	}
