@@ -99,7 +99,7 @@ func TestReconnectOverSlowPath(t *testing.T) {
 	ctl := dial(t, path.addr, agentOn(w, "near"))
 	trial := upTrial("near", "far", 6*time.Second)
 	trial.Timing.PatienceSeconds = 20
-	whenSending(w, 1, func() { path.slow.Store(int64(400 * time.Millisecond)); path.reset() })
+	whenSending(w, 1, func() { path.slow.Store(int64(650 * time.Millisecond)); path.reset() })
 	out := measured(t, ctl, trial, nil)
 	if len(out.Gaps) != 1 || out.Gaps[0].To-out.Gaps[0].From < gapAfter {
 		t.Errorf("gaps %+v; want one longer than %v", out.Gaps, gapAfter)

@@ -347,7 +347,7 @@ func (d *redialer) redial() (net.Conn, error) {
 		}
 	}()
 	d.link.mu.Lock()
-	d.link.raw, d.link.seen, d.link.tried = raw, who.seen, time.Now() // nothing can have come over it yet
+	d.link.raw, d.link.seen = raw, who.seen
 	d.link.mu.Unlock()
 	return &incoming{Conn: c}, nil
 }

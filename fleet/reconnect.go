@@ -60,9 +60,10 @@ func (l *link) setConnected(connected bool) {
 	if l.closing.Load() {
 		return
 	}
-	l.broke = time.Now()
+	now := time.Now()
+	l.broke = now
 	if connected {
-		l.broke = time.Time{}
+		l.broke, l.tried = time.Time{}, now // nothing can have come over it yet
 		close(l.again)
 		l.again = make(chan struct{})
 	}
@@ -101,7 +102,7 @@ func (l *link) silence(now time.Time) (since time.Time, long bool) {
 func (l *link) forceReconnect(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now.Sub(l.tried) < gapAfter {
+	if isDialed := !l.broke.IsZero(); isDialed || now.Sub(l.tried) < gapAfter {
 		return
 	}
 	l.tried = now
