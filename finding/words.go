@@ -76,8 +76,8 @@ var generalSentences = map[string]string{
 		`{tool argument} -t {table argument} -I {chain argument} -p {protocol argument} --dport {number argument} ` +
 		`-j ACCEPT]`,
 	"nothing.let-back": `Let the answers of {to} through on {who}: they come from {port}.`,
-	"nothing.reach": `Check[ whether {who} has a route to {beyond},] whether a firewall rejects {port}, and where a port forward ` +
-		`for it leads.`,
+	"nothing.reach": `Check[ whether {who} has a route to {beyond},] whether a firewall rejects {port}, and ` +
+		`where a port forward for it leads.`,
 	"nothing.between": `Look for a firewall or a missing port forward for {port} between {from} and {to}.[ pelt soak ` +
 		`{target} --dut ssh://USER@ROUTER watches a router, too.]`,
 

@@ -95,7 +95,8 @@ func TestNoWay(t *testing.T) {
 		}, "its own firewall refuses the connection (administratively prohibited): let TCP port 9 in there"},
 		{"rejected there as by who forwards", server, func(_, _, server *netbed.Node) {
 			reject(server, nftables.ChainHookInput, unix.NFT_REJECT_ICMPX_HOST_UNREACH)
-		}, "TCP port 9 is forwarded there to a host that it cannot reach, or its own firewall refuses the connection (host unreachable)"},
+		}, "TCP port 9 is forwarded there to a host that it cannot reach, or its own firewall refuses the connection " +
+			"(host unreachable)"},
 		{"rejected here", server, func(client, _, _ *netbed.Node) {
 			reject(client, nftables.ChainHookOutput, unix.NFT_REJECT_ICMPX_PORT_UNREACH)
 		}, "this host's own firewall refuses the connection (port unreachable): let TCP port 9 out"},
